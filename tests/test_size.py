@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_679,
-    "nodes of syntax trees": 677_352,
+    "lines of code": 58_683,
+    "nodes of syntax trees": 677_420,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_805,

@@ -235,7 +235,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         ----------
         X : array or data frame (pandas, polars, pyarrow, ...), shape (n_rows, n_features)
             None, NaN and NA are missing and left out.
-        y : array_like, shape (n_rows,)
+        y : array_like, shape (n_rows,), or name of a column of X
             Classes; needed by MDLP and MODL, ignored by others.
         sample_weight : array_like, shape (n_rows,), optional
 
@@ -243,6 +243,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         -------
         self
         """
+        X, y = intake.apart(X, y)
         labels = intake.labels_of(y) if self.supervised else None
         columns = intake.fit_columns(self, X, None if labels is None else len(labels), sparse=False)
         codes = np.zeros(columns.n_rows, dtype=np.int64) if labels is None else labels.codes

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.classifiers.evaluation import rows_of
-from bayesgraph.classifiers.intake import labels_of
+from bayesgraph.classifiers.intake import apart, labels_of
 from bayesgraph.classifiers.scikit_learn import NotFittedError, sklearn
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.core.arrays import Floats, whole_number
@@ -145,7 +145,7 @@ def prequential(
         A pair of a table and its labels is one batch. Pairs of a row (a mapping from name to value)
         and its label, such as the datasets of river, are collected into batches; models that take
         tables get data frames with the columns of the first batch.
-    y : array_like, shape (n_rows,), optional
+    y : array_like, shape (n_rows,), or name of a column of X, optional
         Labels of a table.
     batch : int
         Number of rows of a table, or of pairs of a row and its label, in a batch.
@@ -199,6 +199,7 @@ def prequential(
     >>> results["own"].first_row, results["Gaussian"].first_row
     (100, 100)
     """
+    X, y = apart(X, y)
     models = model if isinstance(model, Mapping) else {"": model}
     if not models:
         raise DataError("prequential needs at least one model; got none.")

@@ -215,7 +215,8 @@ class TemporalNetwork(Answering):
         ----------
         arcs : iterable of (parent, child), or TemporalNetwork
             Names; a parent may be of an earlier slice, ``bg.before("mood")``. Of a network they are
-            its arcs, and the variables that the table lacks are hidden.
+            its arcs and variables, of which those that the table lacks are hidden; other arguments
+            have precedence.
         rows, **options
             As in `log_likelihood`. All columns but those of id and time are variables.
         hidden : mapping from name to int, list of states or Discrete
@@ -242,8 +243,10 @@ class TemporalNetwork(Answering):
         declared, unseen = [*variables], dict(hidden)
         if isinstance(arcs, TemporalNetwork):
             template, columns = arcs, columns_of(rows)
-            declared += [v for v in template.variables if v.name in columns]
-            unseen |= {v.name: v for v in template.variables if v.name not in columns}
+            named = {v.name for v in declared} | unseen.keys()
+            others = [v for v in template.variables if v.name not in named]
+            declared += [v for v in others if v.name in columns]
+            unseen |= {v.name: v for v in others if v.name not in columns}
             fixed += [v.name for v in template._fixed]
             # The last slice of the template has all arcs, also those from the slices before.
             cpds = (*template.static, *template.slices[-1])

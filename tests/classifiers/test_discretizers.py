@@ -382,3 +382,9 @@ def test_huge_weights_end():
     X, y = random.normal(size=(60, 2)), random.integers(3, size=60)
     found = bg.MODL().fit(X, y, np.full(60, 1e12))
     assert set(found.cuts_) == {"x0", "x1"}
+
+
+def test_classes_may_be_a_column_of_the_frame():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    by_name = bg.MDLP().fit(X.assign(kind=y), "kind")
+    assert by_name.variables_ == bg.MDLP().fit(X, y).variables_

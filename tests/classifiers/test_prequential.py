@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import SGDClassifier
@@ -390,3 +391,13 @@ def test_bad_input():
         bg.prequential(bg.StreamingNaiveBayesClassifier(), X)
     with pytest.raises(DataError, match="No row was predicted"):
         bg.prequential(GaussianNB(), X, y)
+
+
+def test_labels_may_be_a_column_of_the_frame():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    named = X.assign(kind=y)
+    by_name = bg.prequential(bg.StreamingNaiveBayesClassifier(), named, "kind")
+    apart = bg.prequential(bg.StreamingNaiveBayesClassifier(), X, y)
+    assert by_name.mean_accuracy == apart.mean_accuracy
+    with pytest.raises(DataError, match=r"'kinds' names no column.*'kind'"):
+        bg.prequential(bg.StreamingNaiveBayesClassifier(), named, "kinds")

@@ -170,3 +170,14 @@ def test_more_sequences_are_counted_as_all_together(tmp_path):
     for model in (hidden, bg.load(tmp_path / "whole.bayesgraph")):
         with pytest.raises(bg.errors.DataError, match="Fit all rows together"):
             model.partial_fit(parts[0], id="who")
+
+
+def test_arguments_win_over_the_template():
+    template = bg.hidden_markov(2, {"act": ["walk", "shop"]})
+    rows = {"act": ["walk", "walk", "shop", "shop", "walk"] * 4}
+    act = bg.Discrete("act", ["shop", "walk", "rest"])
+    fitted = bg.TemporalNetwork.fit(template, rows, hidden={"state": 3}, variables=[act])
+    assert {v.name: v.states for v in fitted.variables} == {
+        "act": ("shop", "walk", "rest"),
+        "state": (0, 1, 2),
+    }
