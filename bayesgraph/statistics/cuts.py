@@ -776,6 +776,10 @@ def value_counts(
         raise DataError(
             f"Expected a class for each value; got shapes {value.shape}, {label.shape}."
         )
+    if label.min(initial=0) < 0 or label.max(initial=0) >= n_classes:
+        raise DataError(
+            f"Classes are codes from 0 to {n_classes - 1}; got {label.min()} to {label.max()}."
+        )
     there = value >= 0
     weight = None if weights is None else np.asarray(weights, dtype=np.float64)[there]
     size = int(value.max(initial=-1)) + 1

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from bayesgraph.core.errors import DataError
 from bayesgraph.statistics import cut_kernels as kernels
 from bayesgraph.statistics import modl_groups
 from bayesgraph.statistics.cuts import factorials, grouping_prior
@@ -140,3 +141,8 @@ def test_moves_of_values_are_the_same_on_both_tiers():
             move(counts, table, prior, group)
             found.append(group.tolist())
         assert found[0] == found[1] != begin.tolist()
+
+
+def test_a_class_beyond_the_number_of_classes_is_refused():
+    with pytest.raises(DataError, match=r"codes from 0 to 1; got 0 to 2"):
+        modl_groups([0, 1, 1], [0, 1, 2], 2)
