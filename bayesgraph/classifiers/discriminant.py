@@ -24,8 +24,8 @@ from bayesgraph.models import (
 )
 from bayesgraph.statistics import Smoothing
 
-# Number of rows that are centred at a time, which stay in the cache.
-_TOGETHER = 64
+# Number of entries of rows that are centred at a time, which stay in the cache.
+_TOGETHER = 2**15
 # Minimum within-class variance of a discriminant axis, in standardised columns. Columns that are
 # collinear but for `var_smoothing` have directions of less, along which only rounding errors vary.
 _MINIMUM_VARIANCE = 1e-7
@@ -208,8 +208,9 @@ class DiscriminantAnalysisClassifier(
         joint, differences = np.zeros((len(constants), len(rows))), slopes[1:] - slopes[0]
         # Numbers near the largest float overflow; NumPy does not warn of them.
         with np.errstate(over="ignore", invalid="ignore"):
-            for first in range(0, len(rows), _TOGETHER):
-                part = slice(first, first + _TOGETHER)
+            step = 1 + _TOGETHER // len(centre)
+            for first in range(0, len(rows), step):
+                part = slice(first, first + step)
                 np.matmul(differences, (rows[part] - centre).T, out=joint[1:, part])
             joint += (constants - constants[0])[:, None]
         # Where scores overflow, classes differ by more than a posterior shows in any unit.

@@ -408,9 +408,9 @@ class _Answers(NamedTuple):
 
 
 def _learned(model: Any) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of rows that a streaming classifier has learned, and its alarms.
+    """Return how many rows a streaming classifier has learned, and which of them raised an alarm.
 
-    For other models they are 0 and an empty array.
+    For other models, and before the first row, they are 0 and an empty array.
     """
     # The result of `to_river` has the classifier itself as `learner`.
     inner = getattr(model, "learner", model)

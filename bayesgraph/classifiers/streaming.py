@@ -625,10 +625,11 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if numbers:
             cpds.append(star.numbers.plate([by_name[n] for n in numbers], target))
         if states:
+            # The densities have states in the order in which they came, variables in natural order.
             order = self._columns.state_order(star)
             cpds.append(star.states.plate([by_name[n] for n in states], target, order))
         network = BayesianNetwork(cpds)
-        if not star.exponents.moves:
+        if not star.exponents.moves:  # none are learned
             return network
         # Of each feature the exponents of all classes, which become one if they are equal.
         exponents = zip(self._columns.names, star.exponents.mean.T, strict=True)

@@ -394,6 +394,7 @@ def _readings(text: str) -> list[list[str]]:
     """
     words = [match[1] if match[1] is not None else match[0] for match in _WORD.finditer(text)]
     parts = [part.strip() for part in text.split(",")]
+    # Quotes leave no doubt; an empty part (no names, or one comma too many) is no name.
     if '"' in text or "" in parts or parts == words:
         return [words]
     return [words, parts]

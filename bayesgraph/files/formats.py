@@ -83,7 +83,7 @@ class FileFormat:
         """Return the model in a file, which may be gzipped; see `load` and `load_saved`."""
         if self.parse is None:
             raise FileFormatError(f"{path_text(path)}: {self.name} can be written but not read.")
-        check_options(f"reading {self.name}", self.parse, 2, options, ["limit"])
+        check_options(f"reading {self.name}", self.parse, options, first=2, more=["limit"])
         with _reading(path_text(path), self.name):
             return self.parse(*read_unzipped(path, limit), **options)
 
@@ -91,7 +91,7 @@ class FileFormat:
         """Return the model that the text of a file describes."""
         assert self.parse is not None
         source = f"{self.name} text"
-        names = check_options(f"reading {self.name}", self.parse, 2, options, ["limit"])
+        names = check_options(f"reading {self.name}", self.parse, options, first=2, more=["limit"])
         # Text has no encoding of its own: the bytes for the reader are made below.
         if "encoding" in names:
             options["encoding"] = "utf-8"
@@ -103,7 +103,7 @@ class FileFormat:
         """Write a model to a file, gzipped if the path ends in ``.gz``; see `save`."""
         if self.format is None:
             raise FileFormatError(f"{path_text(path)}: {self.name} can be read but not written.")
-        check_options(f"writing {self.name}", self.format, 1, options)
+        check_options(f"writing {self.name}", self.format, options, first=1)
         if not self.holds_estimators:
             model = getattr(model, "network_", model)
         content, report = self.format(model, **options)
@@ -242,7 +242,7 @@ def save(model: Any, path: PathLike, **options: Any) -> LossReport:
 
 
 def check_options(
-    name: str, function: Callable[..., Any], first: int, options: Any, more: Sequence[str] = ()
+    name: str, function: Callable[..., Any], options: Any, *, first: int, more: Sequence[str] = ()
 ) -> list[str]:
     """Refuse options that a reader or writer does not have; return the names of those it has.
 

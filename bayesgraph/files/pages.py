@@ -69,7 +69,7 @@ def _block(data: bytes, attributes: bytes, budget: Budget) -> bytes:
 
 def formatted(model: Any, **options: Any) -> tuple[str, LossReport]:
     """Return a model or a fitted estimator as a page; options are those of `page.to_html`."""
-    check_options("writing an HTML page", upward("to_html"), 2, options)
+    check_options("writing an HTML page", upward("to_html"), options, first=2)
     return upward("to_html")(model, **options), LossReport("an HTML page")
 
 

@@ -258,7 +258,7 @@ class Reader:
         # The first axes of parameters are those of the discrete parents, in their order.
         lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
         for key in stored.arrays:
-            # No small array is written that the class would broadcast to a huge table.
+            # The class would broadcast a smaller array: a small file could make a huge table.
             if values[key].shape[: len(lead)] != lead:
                 raise ValueError(f"{key} of {children[0].name!r} has the shape {values[key].shape}")
         cpd = stored.from_arrays(children, parents, values)

@@ -134,7 +134,7 @@ def parse(
     ... </NETWORK></BIF>''').variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    root, lines = read_xml(data, budget, encoding=encoding)
+    root, sidecar = read_xml(data, budget, encoding=encoding)
     draft = Draft("XMLBIF", "<DEFINITION>", budget, normalize, budget.error)
     variables = [*root.within("variable")]
     # Some programs write the network as the root.
@@ -152,7 +152,7 @@ def parse(
         skip("network", "property", len(whole.all("property")))
     for element in root.within("definition"):
         _define(element, draft)
-    return draft.network(lines, at=root.line)
+    return draft.network(sidecar, at=root.line)
 
 
 def _declare(element: Element, draft: Draft) -> None:

@@ -137,10 +137,10 @@ def loopy_belief_propagation(
     max_iterations : int
         Maximum number of iterations; a chain needs as many as its length.
     tolerance : float
-        Tolerance of convergence: stop if no log message changes by more.
+        Tolerance of convergence: stop if no log message changes by more, relative beyond 1.
     damping : float in [0, 1), optional
         Weight of the old log message in the new one. The default starts at 0, which is the fastest
-        if it converges and is exact on trees, and increases whenever messages oscillate.
+        if it converges and is exact on trees, and increases when messages oscillate or get stuck.
 
     Returns
     -------

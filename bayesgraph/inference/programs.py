@@ -462,7 +462,7 @@ class CompiledTables:
         values = tables.log_values if logarithmic else tables.entries
         if everything:
             values = tables.contradicted(case.hard, logarithmic=logarithmic)
-        log_scale = tables.log_scale + case.log_scale + log_constant
+        log_scale = tables.log_scale + case.log_scale + float(log_constant)
         # Lower bounds of the cliques' products, to which likelihoods and messages add theirs.
         minima, least = program.minima.copy(), program.least
         if case.soft:
@@ -545,7 +545,7 @@ class CompiledTables:
         """Return the tables that a query needs, if it can be answered by enumeration, else None.
 
         They are all tables if the model has at most `FEW_VARIABLES` free variables, else those that
-        are relevant, of which there must not be more variables.
+        are relevant; None if these have more free variables.
         """
         if len(self.tables.variables) - len(observed) <= FEW_VARIABLES:
             return range(len(self.tables))

@@ -369,8 +369,9 @@ class JointEnumeration(_TableSolver):
         factors = _enumerable(model, question, pattern)
         assert factors is not None  # `takes` has checked it
         tables = model._compiled_tables.tables
-        free = sorted({v for f in factors for v in tables.table(f)[0]}.difference(pattern.observed))
-        variables = tables.variables
+        start, item = tables.arrays.start, tables.arrays.item
+        members = {v for f in factors for v in item[start[f] : start[f + 1]].tolist()}
+        free, variables = sorted(members.difference(pattern.observed)), tables.variables
         targets = getattr(question, "targets", ())
         return contract.Plan(
             keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in free)

@@ -406,7 +406,7 @@ def join(
         return -len(relations[r].variables), shares[r]
 
     def growth(r: int) -> tuple[float, float]:
-        """Return the expected number of rows for each row, before the relation's width."""
+        """Return the expected number of rows for each row; of equals the widest comes first."""
         new = [v for v in relations[r].variables if v not in joined]
         return shares[r] * size(cards, new), -len(relations[r].variables)
 
@@ -421,6 +421,7 @@ def join(
         if not new:  # the shared variables are all of the relation's
             rows = rows[_among(shared, keys)]
             continue
+        # Of each key of the relation what has to equal `shared`, and what it adds to a row's key.
         match, added = moved(keys, cards, variables, to_shared), moved(keys, cards, variables, new)
         extended = _extended(rows, shared, match, added, most)
         if extended is None:

@@ -254,8 +254,9 @@ def _description_length(terms: LogTerms) -> Floats:
 def _conditional_likelihood(terms: LogTerms) -> Floats:
     """Return the gain in class log likelihood by each feature alone, in nats per row.
 
-    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, at least 0, where N_xc of N rows have value x
-    and class c, and P(c | x) is the posterior of a naive Bayes with this feature only.
+    ``max(0, 1/N sum_{x,c} N_xc [log P(c | x) - log P(c)])``, where N_xc of the N rows that observe
+    the feature have value x and class c, and P(c | x) is the posterior of a naive Bayes with this
+    feature only.
     """
     prior = terms.log_prior - log_sum_exp(terms.log_prior, 0)
     # log P(c | x) - log P(c) = log p(x | c) - log p(x), finite even for a class of probability 0.
@@ -332,6 +333,7 @@ def correlation_exponents(summary: PairsSummary, target: Discrete) -> Floats:
     relevance, between = np.delete(information[at], at), np.delete(information, at, axis=0)
     # A sum over all other features, as the diagonal is zero.
     redundancy = np.delete(between, at, axis=1).sum(axis=1) / max(1, len(relevance) - 1)
+    # The mean of the redundancies over i is that over all pairs, by which q_ij is divided.
     return np.asarray(expit(_over_mean(relevance) - _over_mean(redundancy)))
 
 

@@ -298,7 +298,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
         Regularisation of the variances of continuous columns.
     """
     at, columns = summary.at, summary.request.columns
-    k, d = len(summary.singles.totals), len(columns)
+    k, d = len(summary.singles.totals), len(columns)  # classes (1 without a class), columns
     changing = varying(summary.singles)
     varies = np.array([v in changing for v in columns], dtype=np.bool_)
     # The last arguments of `ArcScores.of`: the weight of all rows, and whether both columns vary.
@@ -321,10 +321,11 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
         put(discrete, discrete, *discrete_scores(summary), _parameters(summary))
     if continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
+        # One coefficient in each class.
         put(continuous, continuous, *gaussian_scores(summary, smoothing, ridge), k)
         if discrete:
             mixed = mixed_scores(summary, smoothing, ridge, source.target)
-            # A mean and a variance for each further state of the parent.
+            # A mean and a variance in each class for each further state of the parent.
             put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
     return ArcScores.of(gains, rows, parameters, *rest)
 
@@ -377,14 +378,14 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
         scores[v] = float(conditional_mutual_information(table[None])) * share
     if at.continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
-        part, whole = single.moments, single.overall
-        parts = [
+        by_class, overall = single.moments, single.overall
+        variances = [
             smoothing.covariance(m.count, m.square, smoothing.pooled(m.count, m.square)) + ridge
-            for m in (part, whole)
+            for m in (by_class, overall)
         ]
         tiny = np.finfo(np.float64).tiny
-        split, joint = (np.log(np.maximum(variance, tiny)) for variance in parts)
-        gain = np.sum(part.count * (joint - split), axis=0)
+        log_within, log_total = (np.log(np.maximum(variance, tiny)) for variance in variances)
+        gain = np.sum(by_class.count * (log_total - log_within), axis=0)
         gain = 0.5 * safe_divide(gain, np.full(gain.shape, all_rows))
         scores.update(zip(at.continuous, gain, strict=True))
     return np.array([scores[v] for v in single.request.columns])

@@ -277,6 +277,7 @@ class Skeleton:
         self.least: Floats = np.full(allowed.shape, np.inf)
         self._allowed, self._kept = allowed, forced | forced.T
         self._tests, self._alpha = tests, alpha
+        # Of each column the others, the most informative first; `search` fills it in.
         self._order = np.empty(allowed.shape, dtype=np.intp)
 
     def search(self, most: int) -> None:

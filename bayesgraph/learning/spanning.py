@@ -404,7 +404,8 @@ def candidate_scores(
 ) -> ArcScores:
     """Return the scores of the arcs of candidates from all rows, in arrays of shape (n_pairs,).
 
-    They are those of `arc_scores`; the statistics are not kept.
+    They are those of `arc_scores`, but that parameters are not reduced for sparse tables, and that
+    columns are taken to vary, as those of candidates do. The statistics are not kept.
 
     Raises
     ------
@@ -421,16 +422,16 @@ def candidate_scores(
         copies=source.copies,
     )
     gains = Gains(source, (*columns, *above), smoothing, "likelihood")
-    rest = (gains.target,) if above else ()
-    by_arc, rows = gains.with_rows([Extension((p,), rest, c) for p, c in ends])
-    cards = np.array(gains.cards)
+    others = (gains.target,) if above else ()
+    by_arc, rows = gains.with_rows([Extension((p,), others, c) for p, c in ends])
+    cards = np.array(gains.cards)  # 0 for numbers
     parents, children = cards[pairs.parents], cards[pairs.children]
     # Of a number given a state there are a mean and a variance, given a number there is a slope.
     of_child = np.where(children > 0, children - 1, np.where(parents > 0, 2, 1))
     parameters = k * np.where(parents > 0, parents - 1, 1) * of_child
     all_rows = Family(() if source.target is None else (source.target,))
     total = float(source.families([all_rows])[all_rows].counts.sum())
-    return ArcScores.of(safe_divide(by_arc, rows), rows, parameters, total, True)
+    return ArcScores.of(safe_divide(by_arc, rows), rows, parameters, total, varies=True)
 
 
 def candidate_tree(

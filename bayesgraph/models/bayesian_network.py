@@ -229,7 +229,7 @@ class BayesianNetwork(Model):
         for cpd in self._blocks:
             for parent in cpd.parents:
                 variable = self._by_name.get(parent.name)
-                if variable is parent or variable == parent:
+                if variable is parent:  # equal variables are one object
                     continue
                 if variable is None:
                     near = suggestion(parent.name, self._by_name)

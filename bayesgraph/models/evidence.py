@@ -736,7 +736,11 @@ def evidence_rows(model: Answering, table: TableLike, target: Variable, unseen: 
 
 
 def told_table(model: Answering, table: TableLike, target: Variable | None, unseen: str) -> Table:
-    """Return a table as `table_for` encodes it, with a warning of unseen values if one is asked."""
+    """Return a table as `table_for` encodes it, and warn of what is unusual in it.
+
+    These are unseen values, if `unseen` asks for a warning, and numbers far outside of what the
+    model expects.
+    """
     columns = columns_of(table)
     check_unseen(unseen)
     n_rows = length(next(iter(columns.values())))

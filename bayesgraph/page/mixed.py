@@ -554,7 +554,7 @@ def _part_of(model: Any, numbers: Numbers) -> Json:
         return _factors_part(model, numbers)
     if model.networks[0] is model:
         return {"kind": "network"} | network_part(model, model._index_of, numbers)
-    if model.target is not None:
+    if model.target is not None:  # weighted networks alone are models of one class
         return _weighted_part(model, numbers)
     return _ensemble_part(model, numbers)
 

@@ -156,10 +156,13 @@ def _split(cpd: TreesCPD, node: int) -> str:
 
 
 def _leaf(cpd: TreesCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
-    """Return the DOT statement of a leaf, with the shares of its states or its mean."""
+    """Return the DOT statement of a leaf, with the shares of its states or its mean.
+
+    `numbers` are the Gaussians of the leaves of a regression tree, None of a classification tree.
+    """
     # Of a leaf, `below` is the index of its values.
     shares = cpd.trees.values[cpd.trees.below[node]]
-    # In a regression tree this is the only state of the leaf: which row of `numbers` it has.
+    # The states of a regression tree's child are its leaves: this leaf's row of `numbers`.
     most_probable = int(np.argmax(shares))
     if numbers is None:
         n_bars = max_states

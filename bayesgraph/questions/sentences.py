@@ -441,6 +441,7 @@ class _Told:
         name = bearing.name
         if isinstance(self.model.variable(name), CountVector):
             clause = f"{name} has these counts"
+        # An interval enters the model as likelihoods do, and is told as an interval.
         elif name in self._judged and name not in self.intervals:
             clause = f"{name} was judged without being certain"
         else:

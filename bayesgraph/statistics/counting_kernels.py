@@ -410,9 +410,10 @@ def mixed_moments(
 
     The rows ``g * S + start[j] + code`` of the results are count, mean and sum of squares of
     deviations for group g and a state of column j. Each block is read once for all columns.
-    Deviations are those from the first number of a block, so that there is no cancellation however
-    far the numbers lie from zero, and a constant column has a square of exactly zero. Blocks are
-    merged as in Chan, Golub and LeVeque (1979).
+    They are first summed about the first number of a block, so that it does not matter how far the
+    numbers lie from zero, and a constant column has a square of exactly zero; in cells far from
+    that number, where digits would cancel, they are summed anew about the mean. Blocks are merged
+    as in Chan, Golub and LeVeque (1979).
 
     Parameters
     ----------
@@ -423,7 +424,7 @@ def mixed_moments(
     cards, start : ndarray, shape (n_columns,) and (n_columns + 1,)
         Number of states of each discrete column, and their offsets among all S states.
     count, mean, square : ndarray, shape (n_groups * S, n_numbers)
-        Zeros, which are overwritten.
+        Zeros, to which blocks are added; squares are about the mean.
     """
     n_rows, d = values.shape
     n_states = start[-1]

@@ -844,7 +844,7 @@ class EncodedRows:
     def runs(self, wanted: Sequence[Variable]) -> Iterator[Run]:
         """Yield functions that return each run of rows, with the columns of some variables."""
         if self._path is None:
-            self._path = self._there() or self._written()
+            self._path = self._there() or self._written()  # both set `_lengths`
         done, n_rows = 0, sum(self._lengths)
         for number, length in enumerate(self._lengths):
             done += length

@@ -403,7 +403,12 @@ class Chain(Messages):
         return Factor.from_log([v for v in variables if v in part.network], log_of(table))
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
-        """Return distributions before, and likelihoods behind and by evidence; see `Messages`."""
+        """Return factors for some slices of a part; see `Messages`.
+
+        The first is over what a slice hands on: the likelihood of its evidence there, times (to
+        smooth) that of later slices. The second is over what the slice before hands to it, its
+        filtered distribution; first slices have none.
+        """
         judged, rows = np.exp(self.judged(part.evidence.rows(chosen))), part.rows[chosen]
         if smooth:
             judged *= self.later[rows]

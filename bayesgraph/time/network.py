@@ -916,7 +916,10 @@ class _Slice:
             self._tables[child.name] = child, table
 
     def likelihood(self, evidence: EvidenceLike) -> tuple[Floats, float] | None:
-        """Return scaled likelihoods and the log of their scale, None if others are needed."""
+        """Return likelihoods of the joint states divided by the largest, and the largest's log.
+
+        None if the evidence needs a chain of one slice.
+        """
         evidence = {} if evidence is None else evidence
         if not self._tables or type(evidence) is not dict:
             return None
@@ -925,13 +928,13 @@ class _Slice:
             child, table = self._tables.get(name, (None, None))
             if child is None or type(value) not in (str, int, float, bool) or value != value:
                 return None
-            code = child.encode(value)
+            encoded = child.encode(value)
             if isinstance(table, tuple):
                 mean, minus_half_precision, constant = table
-                logs = logs + (code - mean) ** 2 * minus_half_precision + constant
+                logs = logs + (encoded - mean) ** 2 * minus_half_precision + constant
             else:
-                logs = logs + table[code]
-        scale = float(np.maximum.reduce(logs))
-        if scale == -np.inf:
+                logs = logs + table[encoded]
+        log_scale = float(np.maximum.reduce(logs))
+        if log_scale == -np.inf:
             raise impossible(evidence)
-        return np.exp(logs - scale), scale
+        return np.exp(logs - log_scale), log_scale

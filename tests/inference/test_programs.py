@@ -9,6 +9,7 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.core.compilation import mode_is
 from bayesgraph.core.errors import MemoryLimitError
 from bayesgraph.inference import FEW_VARIABLES, All, Case, Memo, Relevance, plan_tree, restrict
 from bayesgraph.inference import order_kernels as orders
@@ -451,3 +452,15 @@ def test_the_memo_is_bounded_in_bytes_and_threads_may_share_it():
             assert future.result()[0].nbytes == 2**21
     assert 0 < memo.nbytes <= 2**28
     assert memo.nbytes == len(memo) * 2**21
+
+
+@pytest.mark.parametrize("mode", ["never", "inline"])
+def test_log_probabilities_are_plain_numbers(mode):
+    a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    given_a = bg.TableCPD(b, [[0.5, 0.5], [0.2, 0.8]], parents=[a])
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.3, 0.7]), given_a])
+    rare = bg.BayesianNetwork([bg.TableCPD.from_logs(a, np.array([-800.0, 0.0])), given_a])
+    with mode_is(mode):
+        best = net.k_most_probable(2, {"a": 1})
+        logs = [net.most_probable({"a": 1}).log_probability, rare.log_probability({"a": 0})]
+        assert {type(x) for x in [*logs, *(x.log_probability for x in best)]} == {float}

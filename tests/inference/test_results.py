@@ -409,3 +409,15 @@ def test_marginals_show_bars_in_a_notebook():
     widths = re.findall(r"width:([\d.]+)em", markup)
     assert [float(width) / 8 for width in widths] == [0.5, 0.25, 0.125, 0.0625, 0.0]
     assert "&lt;a&gt;" in found.marginals()._repr_html_()
+
+
+def test_densities_where_no_count_can_be():
+    kind = bg.Discrete("kind", ["calm", "busy"])
+    for cpd in (
+        bg.PoissonCPD(bg.Count("calls"), [1.0, 5.0], parents=[kind]),
+        bg.models.NegativeBinomialCPD(bg.Count("calls"), [1.0, 5.0], [2.0, 3.0], parents=[kind]),
+    ):
+        calls = bg.BayesianNetwork([bg.TableCPD(kind, [0.75, 0.25]), cpd]).query("calls")
+        assert calls.log_density([np.inf, -np.inf, -1.0, 2.5]).tolist() == [-np.inf] * 4
+        assert np.isfinite(calls.log_density(3))
+        assert calls.log_density([]).shape == (0,)

@@ -320,10 +320,12 @@ def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
 def _mark_intervals(
     tilted: Floats, share: Floats, totals: Floats, width: float, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark the first cell of each interval, so that log ratios vary little within an interval.
+    """Mark the first cell of each further interval; log ratios vary little within an interval.
 
-    The log ratio of a class is log(tilted / share), its distribution relative to that of all
-    classes. Its range within an interval is at most `width` times its standard deviation.
+    The caller has marked the first cell. The log ratio of a class is log(tilted / share), its
+    distribution relative to that of all classes: `tilted`, shape (n_classes, n), and `share`, (n,),
+    sum to one over the n cells. Its range within an interval is at most `width` times its standard
+    deviation. A class whose total is 0 bounds nothing.
     """
     n_classes, n = tilted.shape
     logs = np.zeros((n_classes, n))

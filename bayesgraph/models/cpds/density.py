@@ -94,15 +94,16 @@ class CellComponents:
         """
         x = np.asarray(points[..., 0], dtype=np.float64)
         flat = x.reshape(-1)
-        impossible = (flat < 0) | (flat != np.floor(flat)) if self.whole else np.isinf(flat)
-        impossible &= ~np.isnan(flat)
+        impossible = np.isinf(flat)
+        if self.whole:
+            impossible |= ((flat < 0) | (flat != np.floor(flat))) & ~np.isnan(flat)
         cpd: base.CPD = self.cpd
         column = np.where(impossible, 0.0, flat)  # CPDs refuse some of these values
         potential = cpd.potential(Evidence(len(flat), {cpd.variable: column}))
         assert isinstance(potential, Factor)  # the parents are discrete
-        logs = potential.log_values.reshape(len(potential.log_values), -1)[:, self.cells]
+        logs = potential.log_values.reshape(len(flat), self.cpd.cells)[:, self.cells]
         logs = np.where(impossible[:, None], -np.inf, logs)
-        return np.where(np.isnan(flat)[:, None], np.nan, logs).reshape(*x.shape, -1)
+        return np.where(np.isnan(flat)[:, None], np.nan, logs).reshape(*x.shape, logs.shape[1])
 
     def tail(self, x: Floats, side: float) -> Floats:
         """Return P(child <= x), or P(child > x) for the side -1, shape (*x.shape, k).
