@@ -54,31 +54,35 @@ ALL_KEPT = 2**20
 # the innermost axes, the begin of a run, a round of the outer loops, a rearranged entry, an
 # instruction.
 _ALONE, _BROKEN, _NESTED, _MOVED, _CALL = 2.0, 12.0, 30.0, 8.0, 150.0
+# Rank of the axes of each kind, see `_loops`.
+_RANK = np.array([4, 0, 5, 2, 6, 3, 7, 1])
 # Minimum number of entries of a clique whose product is not formed, see `_sum_of_products`.
 _SMALLEST_SUM = 256
 
 
 @kernel(error_model="numpy")
-def _nested(code: Ints, at: int, outer: int, counts: Ints, steps: tuple[Ints, ...]) -> int:
+def _nested(
+    code: Ints, at: int, outer: int, counts: Ints, n_arrays: int, x: Ints, y: Ints, z: Ints
+) -> int:
     """Write nested loops over the axes from `outer` on at `at`, outermost first; return their end.
 
-    A loop consists of its count and the strides of each array. Successive axes that are contiguous
-    in all arrays are merged.
+    A loop consists of its count and the strides of two or three arrays, of which `x`, `y` and `z`
+    (unused by two) have those along all axes. Successive axes that are contiguous in all arrays are
+    merged.
     """
-    first, size = at, 1 + len(steps)
+    first, size = at, 1 + n_arrays
     for k in range(outer, len(counts)):
         c = counts[k]
         if c == 1:
             continue
-        merged = at > first  # with the loop before, of stride j ``code[at - size + 1 + j]``
-        for j in range(len(steps)):
-            merged = merged and code[at - size + 1 + j] == steps[j][k] * c
-        if merged:
-            at -= size
+        before = at - size  # the loop before
+        merged = at > first and code[before + 1] == x[k] * c and code[before + 2] == y[k] * c
+        if merged and (n_arrays == 2 or code[before + 3] == z[k] * c):
+            at = before
             c *= code[at]
-        code[at] = c
-        for j in range(len(steps)):
-            code[at + 1 + j] = steps[j][k]
+        code[at], code[at + 1], code[at + 2] = c, x[k], y[k]
+        if n_arrays == 3:
+            code[at + 3] = z[k]
         at += size
     while at - first < 2 * size:
         # At least two dimensions, so that the executor has two loops and no special case.
@@ -111,7 +115,7 @@ def _emit(
     `outer` axes are left to the surrounding loop of the program.
     """
     code[size], code[size + 2], code[size + 3], code[size + 4] = operation, target, source, kind
-    at = _nested(code, size + HEAD, outer, counts, (target_steps, source_steps))
+    at = _nested(code, size + HEAD, outer, counts, 2, target_steps, source_steps, counts)
     code[size + 5], code[size + 6] = (at - size - HEAD) // 3, outer
     for k in range(outer):
         code[at], code[at + 1] = target_steps[k], source_steps[k]
@@ -172,7 +176,7 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints, scratch: Ints) 
                 ended = True
     best = np.inf
     moved = False
-    trial = scratch[19][:width]
+    trial, rank, end = scratch[19][:width], scratch[20], scratch[21][:9]
     for choice in range(5):
         # The axes in the innermost loop: the last ones as it is, or of one kind: 3, 5 or 7 (of the
         # sum and one or both sources), or 6 (of both sources and summed out).
@@ -182,20 +186,19 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints, scratch: Ints) 
         if choice and length == 1:
             continue
         move = 0 < choice < 4  # whether the sum is formed in this order and rearranged
-        n = 0
-        for turn in range(8):
-            # First the other axes of the sum, as they are or by kind, then those summed out.
-            h = (1, 7, 3, 5, 0, 2, 4, 6)[turn]
-            for k in range(width):
-                chosen = kind[k] == g and k >= begin
-                whole = not move and turn == 0 and t[k] and not chosen
-                if whole or (kind[k] == h and not chosen and (move or not t[k])):
-                    trial[n] = k
-                    n += 1
+        # First the other axes of the sum, as they are or by kind, then those summed out, last those
+        # in the innermost loop. `end` counts the axes of each rank, then is where they end.
+        end[:] = 0
         for k in range(width):
-            if kind[k] == g and k >= begin:
-                trial[n] = k
-                n += 1
+            rank[k] = 8 if kind[k] == g and k >= begin else _RANK[kind[k]]
+            if t[k] and rank[k] < 8 and not move:
+                rank[k] = 0
+            end[rank[k]] += 1
+        for r in range(8):
+            end[r + 1] += end[r]
+        for k in range(width - 1, -1, -1):
+            end[rank[k]] -= 1
+            trial[end[rank[k]]] = k
         base = _ALONE if g >= 6 else 1.0  # both sources have the innermost axes
         cost = entries[0] * (base + _BROKEN / length + _NESTED / (length * max(1.0, size[6])))
         cost += _MOVED * entries[1] + _CALL if move else 0.0
@@ -299,7 +302,7 @@ def _contract(
     lengths, there, ranked = scratch[11][:width], scratch[12], scratch[13][:width]
     # `ranked` and `here` are the counts, and the strides of the table and the sources, along the
     # axes in the new order; `lengths` and `there` are those of an array that is copied.
-    here, places = scratch[15:18], (scratch[15], scratch[16], scratch[17])
+    here = scratch[15:18]
     for j in range(width):
         ranked[j] = counts[order[j]]
     at = scratch[14]
@@ -328,7 +331,7 @@ def _contract(
     code[size], code[size + 2] = CONTRACT, to
     for i in range(4):
         code[size + 3 + i] = at[i]
-    end = _nested(code, size + HEAD + 1, zero, ranked, places)
+    end = _nested(code, size + HEAD + 1, zero, ranked, 3, here[0], here[1], here[2])
     code[size + HEAD], code[size + 1] = (end - size - HEAD - 1) // 4, end - size
     if moved:
         for j in range(width):
@@ -647,12 +650,12 @@ def compile_tree(
     size = np.int64(0)
     place = np.empty(n, np.int64)
     is_member = filled(n, -1)
-    most_axes = 8
+    most_axes = 9  # `_loops` has nine ranks
     for c in range(n_cliques):
         most_axes = max(most_axes, c_start[c + 1] - c_start[c])
     # Integers along the axes of a clique, a row for each use: many small arrays would take as long
     # as the rest. The first five rows are of this function, the others of those that it calls.
-    scratch = np.empty((20, most_axes), np.int64)
+    scratch = np.empty((22, most_axes), np.int64)
     some_sources = np.empty((4, 2), np.int64)
     some_steps = np.empty((4, most_axes), np.int64)
     near = np.empty(n_operands + n_cliques, np.int64)
