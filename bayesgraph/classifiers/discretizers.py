@@ -254,6 +254,10 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         self.variables_ = self.find_variables(TableColumns(table, codes, n_classes, weights))
         return self
 
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Return the discretised columns of the table that `fit` takes; see `transform`."""
+        return super().fit_transform(*intake.apart(X, y), **options)
+
     @property
     def cuts_(self) -> dict[Name, Floats]:
         """The cut points of each numeric column, by name."""

@@ -199,7 +199,9 @@ def prequential(
     >>> results["own"].first_row, results["Gaussian"].first_row
     (100, 100)
     """
-    X, y = apart(X, y)
+    if y is not None:
+        frame = as_frame(X)
+        X, y = apart(frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else X, y)
     models = model if isinstance(model, Mapping) else {"": model}
     if not models:
         raise DataError("prequential needs at least one model; got none.")
@@ -571,15 +573,13 @@ def _trial(model: Any) -> _ByRows | _ByBatches:
 def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Yield the batches of a stream, each as (table or list of rows, labels).
 
-    The arguments are those of `prequential`.
+    The arguments are those of `prequential`; a table is in memory, without the column of labels.
     """
     if y is not None:
-        frame = as_frame(X)
-        table = frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else X
-        labels = _labels_of(table, y)
+        labels = _labels_of(X, y)
         for first in range(0, len(labels), batch):
             rows = np.arange(first, min(first + batch, len(labels)))
-            yield rows_of(table, rows), labels[rows]
+            yield rows_of(X, rows), labels[rows]
         return
     if not isinstance(X, Iterable) or hasattr(X, "shape"):
         raise DataError(

@@ -388,3 +388,4 @@ def test_classes_may_be_a_column_of_the_frame():
     X, y = load_iris(return_X_y=True, as_frame=True)
     by_name = bg.MDLP().fit(X.assign(kind=y), "kind")
     assert by_name.variables_ == bg.MDLP().fit(X, y).variables_
+    assert bg.MDLP().fit_transform(X.assign(kind=y), "kind").equals(by_name.transform(X))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -398,6 +399,8 @@ def test_labels_may_be_a_column_of_the_frame():
     named = X.assign(kind=y)
     by_name = bg.prequential(bg.StreamingNaiveBayesClassifier(), named, "kind")
     apart = bg.prequential(bg.StreamingNaiveBayesClassifier(), X, y)
-    assert by_name.mean_accuracy == apart.mean_accuracy
+    lazy = pl.from_pandas(named).lazy()
+    from_lazy = bg.prequential(bg.StreamingNaiveBayesClassifier(), lazy, "kind")
+    assert by_name.mean_accuracy == apart.mean_accuracy == from_lazy.mean_accuracy
     with pytest.raises(DataError, match=r"'kinds' names no column.*'kind'"):
         bg.prequential(bg.StreamingNaiveBayesClassifier(), named, "kinds")
