@@ -271,6 +271,9 @@ def known_mass(shares: Floats, absent: Any) -> Floats:
     return mass
 
 
+# Number of cells of which each has a product of its own with a sparse matrix: a product for all
+# takes memory, and for few no less time.
+_FEW_CELLS = 4
 # Number of weights that fit into a processor's cache. Of more, those of one cell at a time do.
 _CACHED = 2**18
 
@@ -312,7 +315,7 @@ class Weights:
             counts = present(counts, threshold)
         if not is_sparse(counts):
             out += self.finite @ counts.T  # twice as fast as the product of the rows
-        elif counts.nnz > self.finite.size > _CACHED:
+        elif len(out) <= _FEW_CELLS or counts.nnz > self.finite.size > _CACHED:
             for cell, table in zip(out, self.finite, strict=True):
                 cell += counts @ table
         else:
