@@ -20,9 +20,9 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import FileFormatError, LossyExportError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.blocks import BlockText
-from bayesgraph.files.exporting import Export, skip, skip_name
+from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
-from bayesgraph.files.readers import DECIMAL, Draft, Normalize
+from bayesgraph.files.readers import DECIMAL, Draft, Normalize, decimals
 from bayesgraph.models import BayesianNetwork, TableCPD
 
 # ------------------------------------------------------------------------------ Parser of BIF text
@@ -130,7 +130,8 @@ class _Parser:
         for block in blocks["probability"]:
             family = self._family(block)
             self._draft.cpds[str(family[-1].name)] = self._cpd(block, family)
-        return self._draft.network(self._text.sidecar, at=len(self._text.text))
+        sidecar = Sidecar.of(self._text.sidecar, self._text.source)
+        return self._draft.network(sidecar, at=len(self._text.text))
 
     def _blocks(self) -> dict[str, list[_Block]]:
         """Return the blocks of the file by their kinds."""
@@ -365,8 +366,8 @@ def _table_of_rows(
     words = text.replace("(", ",").replace(")", ",").replace(";", ",").split(",")
     blanks, *columns = (words[k :: len(row)] for k in range(len(row)))
     numbers = [*chain.from_iterable(columns[n_parents:])]
-    others = "".join(numbers).encode("ascii", "replace").translate(None, DECIMAL)
-    if others or "".join(blanks).strip():
+    table_text = " ".join(numbers).encode("ascii", "replace")
+    if table_text.translate(None, DECIMAL) or "".join(blanks).strip():
         return None
     indices = np.zeros(n_rows, np.intp)
     try:
@@ -376,12 +377,12 @@ def _table_of_rows(
             # The index of a configuration has the states as digits, the first parent's highest.
             indices *= card
             indices += [code_of_word[word] for word in column]
-        by_state = np.array(numbers, dtype=np.float64)
+        by_state = decimals(table_text).reshape(n_states, n_rows)
     except (KeyError, ValueError):
         return None
     # NaN stays where a configuration is missing because another is there twice.
     table = np.full((n_rows, n_states), np.nan)
-    table[indices] = by_state.reshape(n_states, n_rows).T
+    table[indices] = by_state.T
     return None if np.isnan(table).any() else table
 
 

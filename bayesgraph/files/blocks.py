@@ -13,17 +13,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
-
-import numpy as np
 
 from bayesgraph import models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted
 from bayesgraph.core.files import Budget, decoded
-from bayesgraph.files.exporting import content_of, skip
-from bayesgraph.files.readers import Draft
+from bayesgraph.files.exporting import Sidecar, content_of, skip
+from bayesgraph.files.readers import Draft, decimals
 
 # ----------- Text of files that are made of blocks in braces, such as Hugin's NET and Netica's DNE
 
@@ -343,7 +341,8 @@ class NodeReader:
             self._draft.annotate(node.name, node.word(self.title), node.word(self.note), position)
         self._make()
         note = self._net[self.note].text if self.note in self._net else ""
-        return self._draft.network(self._text.sidecar, at=self._nodes[0].at, note=note)
+        sidecar = Sidecar.of(self._text.sidecar, self._text.source)
+        return self._draft.network(sidecar, at=self._nodes[0].at, note=note)
 
 
 def skip_fields(of: str, fields: Iterable[str], read: Collection[str]) -> None:
@@ -409,7 +408,6 @@ def position_of(text: str) -> tuple[float, float] | None:
 # states innermost. Numbers are made row by row, without a step of Python for each.
 
 
-_TO_BLANKS = str.maketrans("(,", "  ")
 _NUMBER_WORD = re.compile(r"[^\s,()]++")
 _NOT_PARENTHESES = bytes(set(range(256)) - set(b"()"))
 
@@ -438,28 +436,29 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
         If there are too few or too many numbers, a row has another number of them, the lists are
         nested in another way, or a word is no number.
     """
-    # The words before each closing parenthesis.
-    rows = [*map(str.split, text.translate(_TO_BLANKS).split(")"))]
-    words = [*chain.from_iterable(rows)]
+    # How many words stand before each closing parenthesis.
+    words = text.replace("(", " ").replace(",", " ")
+    rows = [len(row.split()) for row in words.split(")")]
     total, length = math.prod(shape), shape[-1]
-    if len(words) != total:
+    if sum(rows) != total:
         raise TableError(
             0,
             f"expected {total:,} numbers, {length} for each of {math.prod(shape[:-1]):,} "
-            f"configurations; got {len(words):,} numbers",
+            f"configurations; got {sum(rows):,} numbers",
         )
     # Either all numbers stand in one row, or each row has those of the child's states; closing
     # parentheses that follow one another have empty rows between them.
-    if {*map(len, rows)} - {0} not in ({total}, {length}):
-        wrong = next(k for k, row in enumerate(rows) if row and len(row) != length)
-        n_before = sum(map(len, rows[:wrong]))
-        message = f"expected {length} numbers in a row; got {len(rows[wrong])}"
+    if {*rows} - {0} not in ({total}, {length}):
+        wrong = next(k for k, n_words in enumerate(rows) if n_words not in (0, length))
+        n_before = sum(rows[:wrong])
+        message = f"expected {length} numbers in a row; got {rows[wrong]}"
         raise TableError(_place_of(text, n_before), message)
     check_nesting(text, shape[:-1])
     try:
-        return np.array(words, dtype=np.float64).reshape(shape)
+        return decimals(words.replace(")", " ").encode()).reshape(shape)
     except ValueError as error:
-        k, word = next((k, word) for k, word in enumerate(words) if float_of(word) is None)
+        each = enumerate(words.replace(")", " ").split())
+        k, word = next((k, word) for k, word in each if float_of(word) is None)
         raise TableError(_place_of(text, k), f"expected numbers; got {word!r:.40}") from error
 
 

@@ -59,7 +59,7 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
         draft.declare(name, name, Continuous)
     for name in nodes:
         draft.cpds[name] = _cpd(draft, name, cpds.get(name))
-    network = draft.network([])
+    network = draft.network()
     # Refuse arcs that are not those of the parents: all that are on one side only.
     arcs = {arc for cpd in network.cpds for arc in cpd.arcs()}
     if different := sorted({tuple(arc) for arc in entries.get("arcs", [])} ^ arcs, key=repr):

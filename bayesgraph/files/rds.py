@@ -435,7 +435,7 @@ class _Fit:
             for key in self._fields[name]:
                 if key not in _READ:
                     skip("variables", key)
-        network = self._draft.network([])
+        network = self._draft.network()
         if self._replaced:
             warn(
                 f"{self._draft.budget.source}: the data did not determine all distributions of "

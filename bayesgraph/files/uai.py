@@ -10,6 +10,7 @@ pyAgrum are told, in which the first variable varies fastest.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
@@ -590,14 +591,17 @@ def parse(
     # Variables that the caller gives have precedence over those of the file.
     comments = _SIDECAR.findall(numbers.text) if variables is None else ()
     lines = [line for text in comments if (line := content_of(_text_of(text))) is not None]
-    by_index = _variables(cards, {i for scope in scopes for i in scope}, variables, budget)
+    sidecar = Sidecar.of(lines, budget.source)
+    by_index = sidecar.restored(
+        _variables(cards, {i for scope in scopes for i in scope}, variables, budget)
+    )
     if numbers.kind == "BAYES":
         draft = Draft("UAI", "table", budget, normalize, numbers.line_error)
         draft.advice = (
             " A file of tables that are no conditional probabilities starts with MARKOV; with "
             "normalize=True it is read as if it did."
         )
-        draft.variables = {str(i): variable for i, variable in enumerate(by_index)}
+        draft.variables = {str(i): v for i, v in enumerate(by_index)}
         try:
             for scope, table, start in zip(scopes, tables, starts, strict=True):
                 family = [by_index[i] for i in scope]
@@ -611,8 +615,10 @@ def parse(
             if normalize is not True or not _unnormalised(children, tables, budget.source):
                 raise
         else:
-            return draft.network(lines)
-    by_index = Sidecar.of(lines, budget.source).restored(by_index)
+            # The variables are restored already: only scores and annotations are left to do.
+            words: dict[object, str] = {v.name: f"x{i}" for i, v in enumerate(by_index)}
+            rest = dataclasses.replace(sidecar, variables={}, spell=words.__getitem__)
+            return draft.network(rest)
     logs = log_of(np.maximum(numbers.values, 0.0))  # noise below zero is zero
     # The first axis of a factor is that of the rows of a batch.
     factors = [

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Discrete, Name, Variable
-from bayesgraph.files.exporting import Export, skip, skip_name
+from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.guarded_xml import (
     Element,
@@ -117,7 +117,7 @@ def parse(data: bytes, budget: files.Budget, *, normalize: Normalize = True) -> 
         reader.take_first_parent_as_fastest(app)
     note = "" if genie is None else _take_layout(genie, reader, skips=app != "bayesgraph")
     reader.make()
-    return reader.draft.network(lines, note=note)
+    return reader.draft.network(Sidecar.of(lines, budget.source), note=note)
 
 
 def _chance_nodes(root: Element, budget: files.Budget) -> list[Element]:

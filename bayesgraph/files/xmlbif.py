@@ -14,7 +14,7 @@ from typing import Any
 from bayesgraph.core import files
 from bayesgraph.core.errors import LossyExportError
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.files.exporting import Export, skip, skip_name
+from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.guarded_xml import Element, comment, escaped, read_xml
 from bayesgraph.files.readers import Draft, Normalize, floats_of
@@ -134,7 +134,7 @@ def parse(
     ... </NETWORK></BIF>''').variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    root, sidecar = read_xml(data, budget, encoding=encoding)
+    root, lines = read_xml(data, budget, encoding=encoding)
     draft = Draft("XMLBIF", "<DEFINITION>", budget, normalize, budget.error)
     variables = [*root.within("variable")]
     # Some programs write the network as the root.
@@ -152,7 +152,7 @@ def parse(
         skip("network", "property", len(whole.all("property")))
     for element in root.within("definition"):
         _define(element, draft)
-    return draft.network(sidecar, at=root.line)
+    return draft.network(Sidecar.of(lines, budget.source), at=root.line)
 
 
 def _declare(element: Element, draft: Draft) -> None:
