@@ -873,9 +873,9 @@ class Model(Drawn, Edits, Answering):
         """
         joint = self._log_posterior_rows(target, evidence)
         # Impossible rows have minus infinity for every state: one column rules out most others.
-        suspects = np.flatnonzero(joint[:, 0] == -np.inf)
-        if not len(suspects):
+        if np.minimum.reduce(joint[:, 0], initial=0.0) > -np.inf:
             return joint, 0
+        suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         impossible = suspects[np.isneginf(joint[suspects].max(axis=1))]
         if len(impossible):
             joint[impossible] = log_of(self.query(target.name).probabilities)

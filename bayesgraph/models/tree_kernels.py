@@ -215,6 +215,7 @@ def descend_together(
     leaf = np.empty((_WORDS, 64), dtype=np.uint32)
     for start in range(begin, end, TOGETHER):
         n = min(TOGETHER, end - start)
+        n_words = (n + 63) >> 6
         # Row i of the block is bit i % 64 of word i // 64. Missing values, 255, are in no group.
         rows_of[:] = _NONE
         for j in range(n_parents):
@@ -225,7 +226,7 @@ def descend_together(
         for split in range(len(left)):
             for g in range(_GROUPS):
                 if splits[0, split] >= 0 and splits[1, split] >> g & 1:
-                    for w in range(_WORDS):
+                    for w in range(n_words):
                         left[split, w] |= rows_of[splits[0, split], g, w]
         for root in roots:
             nodes[0], reached[0], height = root, ~_NONE, 1
@@ -237,7 +238,7 @@ def descend_together(
                     # The right child node waits below the left one, which is next.
                     nodes[height], nodes[height + 1] = below[at] + 1, below[at]
                     split = number[at]
-                    for w in range(_WORDS):
+                    for w in range(n_words):
                         here, goes_left = reached[height, w], left[split, w]
                         reached[height + 1, w] = here & goes_left
                         reached[height, w] = here & ~goes_left
@@ -248,13 +249,13 @@ def descend_together(
                     n_bits += 1
                 for b in range(n_bits):
                     if n_leaves >> b & 1:
-                        for w in range(_WORDS):
+                        for w in range(n_words):
                             bits[b, w] |= reached[height, w]
                 leaves[n_leaves] = below[at]
                 n_leaves += 1
             # Bits of numbers of leaves, for all rows, become the number of each row's leaf.
             leaf[:] = 0
-            for w in range(_WORDS):
+            for w in range(n_words):
                 for b in range(n_bits):
                     word = bits[b, w]
                     for i in range(64):

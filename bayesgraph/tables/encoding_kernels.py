@@ -57,16 +57,20 @@ def find_codes(
             is_infinite = False
             # Most states are successive integers, whose places are their differences to the first.
             if has_states[j] and ascending[-1] - ascending[0] == n - 1:
-                low = ascending[0]
+                low, is_found = ascending[0], True
                 for i in range(size):
                     value = matrix[first + i, j]
                     is_infinite |= np.isinf(value)
                     above = value - low
                     # Unsigned indices are not checked for being negative, which takes time.
                     place = np.uint64(above if 0 <= above < n else 0)
-                    column[i] = code_of[place] if ascending[place] == value else -1
+                    is_state = ascending[place] == value
+                    column[i] = code_of[place] if is_state else -1
+                    is_found &= is_state or value != value
                 infinite[j] |= is_infinite
-                continue
+                # A value that is elsewhere: not all states are integers, or it is none.
+                if is_found:
+                    continue
             for i in range(size):
                 values[i] = matrix[first + i, j]
                 is_infinite |= np.isinf(values[i])

@@ -548,7 +548,8 @@ class Files(datasets.Dataset):
             schema = datasets.joined_schema(dataset, source, columns)
             lengths = [f.count_rows() for f in fragments] if where is None else lengths
         else:
-            schema, lengths = csv.schema_of(self._paths, columns)
+            schema, all_lengths = csv.schema_of(self._paths, columns)
+            lengths = all_lengths if where is None else lengths
         # Pieces have all columns: `where` may name some that are not among `columns`.
         schema = datasets.with_categories(schema)
         if where is None:

@@ -63,6 +63,12 @@ def test_whole_numbers_are_found_among_states(rows):
 words = st.sampled_from(["a", "b", "3", "c", "", None, np.nan])
 
 
+@given(st.lists(st.sampled_from([1, 1.5, 2, 3, 2.5, -1, np.nan, 1e300]), min_size=1))
+def test_numbers_are_found_among_states_that_span_as_much_as_integers(column):
+    # Three of them, from 1 to 3, but 1.5 instead of 2.
+    check((bg.Discrete("h", [3.0, 1.0, 1.5]), WHOLE), np.column_stack([column, column]))
+
+
 @given(st.lists(st.tuples(words, words), min_size=1))
 def test_text_is_found_among_states(rows):
     matrix = np.array(rows, dtype=object)

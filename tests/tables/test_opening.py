@@ -289,7 +289,12 @@ def test_rows_are_selected_by_columns_that_are_not_used(tmp_path):
     dataset = bg.open_dataset(folder, columns=["x"], where=where)
     assert (dataset.n_rows, rows(dataset)) == (None, {"x": [3]})
     texts = write(tmp_path / "c", a="x,k\n1,a\n2,b\n3,a\n")
-    assert rows(bg.open_dataset(texts, where=where)) == {"x": [3], "k": ["a"]}
+    selected = bg.open_dataset(texts, where=where)
+    assert rows(selected) == {"x": [3], "k": ["a"]}
+    # Only reading tells how many rows are left of a file of either kind.
+    assert [piece.n_rows for piece in (*dataset.pieces(["x"]), *selected.pieces(["x"]))] == [
+        None
+    ] * 2
     with pytest.raises(DataTypeError, match="where="):
         bg.open_dataset(pl.LazyFrame({"x": [1]}), where=where)
 

@@ -446,12 +446,15 @@ class DensityCPD(NumbersPlate):
         least = np.maximum(_LEAST_SHARE * np.where(is_upper, above_low, up_to_high), _LEAST_MASS)
         logs = log_of(np.maximum(mass, 0.0))
         components = self.components(cells)
+        # Some length for intervals that end at 0 and go on without end, which have none.
+        means = np.abs(self.cell_moments(cells)[0])
+        unit = float(np.max(means, initial=1.0, where=np.isfinite(means)))
         for i in np.flatnonzero((mass < least).any(axis=1)).tolist():
             # Intervals are open below: that of the count 0 begins at -1.
             a = max(float(low[i]), self.support[0] - components.whole)
             b = min(float(high[i]), self.support[1])
             if a < b:
-                x, weights = _counts(a, b) if components.whole else _nodes(a, b)
+                x, weights = _counts(a, b) if components.whole else _nodes(a, b, unit)
                 integral = log_integral(components.log_density(x[:, None]), weights)
                 logs[i] = np.where(mass[i] < least[i], integral, logs[i])
         return logs
@@ -491,16 +494,17 @@ _LEAST_SHARE, _LEAST_MASS = 1e-4, 1e-290
 _PANELS, _LONG, _COUNTS = 50, 2.0**40, 2**14
 
 
-def _nodes(low: float, high: float) -> tuple[Floats, Floats]:
+def _nodes(low: float, high: float, unit: float) -> tuple[Floats, Floats]:
     """Return points of an interval and their weights, ever denser towards its finite ends.
 
-    So a density that falls from one end on is integrated, however fast it falls.
+    So a density that falls from one end on is integrated, however fast it falls. `unit` is the
+    length in place of the finite end of an infinite interval if that is 0.
     """
     # Finite ends, each with the sign of the direction into the interval.
     finite = [(end, side) for end, side in ((low, 1.0), (high, -1.0)) if math.isfinite(end)]
     # Half of a finite interval from each end. Panels are given by their distances from the end, and
     # have the nodes of a Gauss-Legendre rule each.
-    length = (high - low) / 2 if len(finite) == 2 else abs(finite[0][0]) * _LONG
+    length = (high - low) / 2 if len(finite) == 2 else (abs(finite[0][0]) or unit) * _LONG
     panels = np.append(0.0, length * 0.25 ** np.arange(_PANELS, -1.0, -1.0))
     half = np.diff(panels)[:, None] / 2
     away, weights = (panels[:-1, None] + half * (1.0 + NODES)).ravel(), half * NODE_WEIGHTS

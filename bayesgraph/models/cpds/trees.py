@@ -43,7 +43,7 @@ _MAX_CELLS = 2**18
 # Number of operations for a row and a tree, and of rows that go down a tree at a time.
 _WORK, _LANES = 100, 8
 # Minimum number of rows that go down trees as bits.
-_MANY = 1024
+_MANY = 512
 # The group of a missing value, where groups are small numbers.
 MISSING = np.uint8(255)
 
@@ -295,11 +295,9 @@ class Trees:
         ndarray of uint8 or float
             Groups of states, and numbers; 255, or NaN, where missing.
         """
+        if self._table.dtype == np.uint8 and len(places) == len(self.groups) > 0:
+            return self._table[places[:, None], columns]
         codes = np.full((len(self.groups), n_rows), self._missing)
-        if codes.dtype == np.uint8:
-            if len(places):
-                codes[places] = self._table[places[:, None], columns]
-            return codes
         for place, column in zip(places.tolist(), columns, strict=True):
             codes[place] = column if self._is_number[place] else self._table[place, column]
         return codes
@@ -328,8 +326,8 @@ class Trees:
     def _sums(self, codes: NDArray[Any], share: Floats) -> tuple[Floats, Floats]:
         """Return the means, and the logs of sums over leaves that rows reach with tiny weights."""
         n_rows, n_states = codes.shape[1], self.values.shape[1]
-        out = np.zeros((n_rows, n_states))
-        rare = np.full(out.shape, -np.inf)
+        out, rare = np.zeros((n_rows, n_states)), np.empty((n_rows, n_states))
+        rare.fill(-np.inf)
         cost = _WORK * len(self.roots)
         # Many rows go down together as bits, where nodes share their splits: two or more on
         # average. A row with a missing value, which takes both branches, goes down by itself.

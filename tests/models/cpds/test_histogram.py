@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import lomax
+from scipy.stats import lomax, norm, t
 from tree_oracle import density, mass, random_root
 
 import bayesgraph as bg
@@ -66,6 +66,22 @@ def test_gaussian_intervals_keep_their_digits_in_the_tails():
     one, other = np.exp(root.log_interval(low, high)[:, 0])
     assert one == pytest.approx(1.1285884059538324e-19, rel=1e-6)
     assert one == pytest.approx(other)
+
+
+@pytest.mark.parametrize("end", [-1.0, -1e-9, 0.0, 1e-9, 0.5])
+@pytest.mark.parametrize(("location", "scale"), [(100.0, 1.0), (1e10, 1.0), (3e-7, 1e-9)])
+def test_what_is_below_an_end_underflows_without_being_impossible(location, scale, end):
+    low, high = np.array([-np.inf]), np.array([end * location])
+    root = bg.GaussianCPD(AGE, location, scale**2)
+    plate = bg.models.GaussianPlate([AGE], [location], [scale**2])
+    expected = norm.logcdf(high, location, scale)
+    for cpd in (root, plate):
+        np.testing.assert_allclose(cpd.log_interval(low, high)[:, 0], expected, rtol=1e-9)
+    student = bg.models.StudentCPD(AGE, location, scale, 50.0)
+    beyond = student.log_interval(low, high)[0, 0]
+    # The tail falls with the power of the degrees of freedom, and its mass is known from -1 on.
+    away = (1.0 - end) * location / scale
+    assert beyond == pytest.approx(t.logcdf(-1e3, 50.0) - 50.0 * np.log(away / 1e3), rel=1e-2)
 
 
 def test_histogram_intervals_keep_their_digits_in_the_tails():
