@@ -301,8 +301,8 @@ def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
     The text includes the line of the name. An entry of several names is yielded under its first
     name.
     """
-    _, _, rest = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
-    text = rest.partition("\n\n")[0] + "\n"
+    _, _, after = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
+    text = after.partition("\n\n")[0] + "\n"  # a section ends at an empty line
     # A line of the name, indented by 4 blanks, and the lines of the text, indented by 8.
     for entry in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):
         yield entry[1], entry[0]
@@ -369,8 +369,8 @@ class Smoothed:
         """Set parameters as in scikit-learn; values of the smoothing as ``smoothing__alpha``."""
         direct = {n: v for n, v in params.items() if not n.startswith("smoothing__")}
         super().set_params(**direct)  # type: ignore[misc]
-        if rest := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in direct}:
-            self.smoothing = as_smoothing(self.smoothing).set_params(**rest)
+        if new := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in direct}:
+            self.smoothing = as_smoothing(self.smoothing).set_params(**new)
         return self
 
 

@@ -791,9 +791,10 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         amounts = weights[:, None] * np.stack([np.ones_like(deviation), deviation, deviation**2], 1)
         sums = node_sums(splits, parents, roots, table, amounts)
         mean, variance = _leaf_moments(splits, sums, smoothing)
-        taken = [v.name for v in table.variables]
-        self.target_ = Continuous(intake.unlike(name if name is not None else "target", taken))
-        leaf_name = intake.unlike("leaf", [*taken, self.target_.name])
+        # The target and the leaf have names that no feature has.
+        names = [v.name for v in table.variables]
+        self.target_ = Continuous(intake.unlike(name if name is not None else "target", names))
+        leaf_name = intake.unlike("leaf", [*names, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
         check_memory(
             f"The tree has {len(splits.leaves):,} leaves, whose distribution given each node takes",

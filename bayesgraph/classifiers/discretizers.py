@@ -119,7 +119,7 @@ class DatasetColumns:
         # 2E + 1 bins, see `Histograms`.
         entries = self.target.cardinality + 2
         n_edges = min(MAX_EDGES, _MAX_ENTRIES // (2 * entries))
-        # Number of columns that are counted in one pass.
+        # Number of columns that are counted in one pass, within the maximum of entries.
         together = max(1, _MAX_ENTRIES // (entries * (2 * n_edges + 1)))
         for first in range(0, len(variables), together):
             columns = tuple(variables[first : first + together])
@@ -538,10 +538,11 @@ class GivenCuts(Discretizer):
                     f"discretizer= maps {name!r} to a list of cut points, finite numbers in "
                     f"ascending order; got {cuts!r:.200}."
                 ) from None
-        rest = columns.variables
+        # Columns without cut points stay, or are discretised by the other discretiser.
+        variables = columns.variables
         if self.others is not None:
-            rest = self.others.find_variables(columns, keep.union(binned))
-        return tuple(binned.get(v.name, v) for v in rest)
+            variables = self.others.find_variables(columns, keep.union(binned))
+        return tuple(binned.get(v.name, v) for v in variables)
 
 
 def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discretizer:

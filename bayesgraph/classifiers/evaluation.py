@@ -158,6 +158,7 @@ class Evaluation(Displayed):
         code = self._positive_code(positive, "the curve is of")
 
         def area(true: NDArray[Any], proba: Floats) -> float:
+            """Return the area of the rows of one fold; NaN if none is of the class."""
             truth = true == self.classes[code]
             if not truth.any():
                 return math.nan

@@ -144,7 +144,8 @@ def labels_of(y: Any) -> Labels:
             "(Input y contains NaN.)"
         )
     states: Any = factorised.states
-    # Labels of no type of their own, such as objects and categories, become objects.
+    # Numbers and booleans have types of their own, and in arrays text. All other labels, such as
+    # those of categories, become objects.
     if dtype.kind not in ("biuf" if isinstance(column, nw.Series) else "biufUS"):
         if states:  # a table without rows is told by its columns
             check_are_text(states)
@@ -326,7 +327,7 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
         return np.full(target.cardinality, 1.0 / target.cardinality)
     if isinstance(priors, Mapping):
         for label in priors:
-            target.index(label)
+            target.index(label)  # an error for an unknown class
         priors = [priors.get(label, 0.0) for label in target.states]
     values = np.asarray(priors, dtype=np.float64)
     if values.shape != (target.cardinality,):
@@ -373,7 +374,7 @@ def single_label(y: Any) -> Any:
 
 # Relative difference of weights that may be due to rounding alone.
 _ROUNDING = 1e-9
-# Minimum weight of a row.
+# Minimum weight of a row, which rounding to single precision may make 0.
 _LEAST = 1e-30
 
 
@@ -430,6 +431,7 @@ def parted(
         return None, by_class * largest
     if are_counts:
         return counts, by_class
+    # Of each class the sum of relative weights, and the number of rows (a count without weights).
     sums, sizes = (np.bincount(codes, part, len(by_class)) for part in (relative, None))
     mean = np.divide(sums, sizes, out=np.ones(len(by_class)), where=sizes > 0)
     # Rounded, so that weights of another unit have the same bits.
@@ -537,6 +539,7 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     """
     if is_frame(X):
         check_columns_of_dict(estimator, X)
+        # A few rows with the columns of fitting: they are encoded as one array.
         if (
             (_is_common_frame(X) and 0 < len(X) <= _FEW_ROWS)
             and hasattr(estimator, "feature_names_in_")

@@ -578,7 +578,7 @@ def _exponents(shares: Floats, *, norm: bool) -> Floats:
         return np.array(-1.0)
     # Minus the sum of the weights of each class: its inverse is the exponent that divides by it.
     total = np.log(shares).sum(axis=1)
-    # With a single item every share is 1, and all weights are zero.
+    # With a single item every share is 1, and all weights are zero; nothing is divided by 0 then.
     return np.where(total < 0, 1.0 / np.minimum(total, -np.finfo(float).tiny), -1.0)
 
 

@@ -249,16 +249,16 @@ def with_parameters(
     """
     read = part.estimator.get_params(deep=False)
     # The parameters that the class has at all.
-    mine = kind().get_params(deep=False)
+    names = kind().get_params(deep=False)
     for name in _READING:
         # Values such as discretisers have no equality: they are compared as text.
-        if name in parameters and name in mine and repr(parameters[name]) != repr(read.get(name)):
+        if name in parameters and name in names and repr(parameters[name]) != repr(read.get(name)):
             raise DataError(
                 f"The parts were collected with {name}={read.get(name)!r}, and not with "
                 f"{parameters[name]!r}. Leave {name}= out, or collect with it."
             )
     kept = read if type(part.estimator) is kind else {n: read[n] for n in _READING if n in read}
-    return kind(**{**{n: v for n, v in kept.items() if n in mine}, **parameters})
+    return kind(**{**{n: v for n, v in kept.items() if n in names}, **parameters})
 
 
 def joined(
@@ -326,6 +326,7 @@ def _check_layouts(
             f"{names[1]}; name the labels alike."
         )
     if a.columns != b.columns:
+        # Of each part, the columns that only the other one has.
         others = ({*b.columns} - {*a.columns}, {*a.columns} - {*b.columns})
         lacking = [
             f"{whose} lacks {quoted(sorted(columns, key=repr))}"
@@ -435,7 +436,8 @@ def dataset_of(X: Any, y: Any) -> Dataset | None:
     """
     if isinstance(X, np.ndarray):
         return None
-    # The engines that would compute X and y; None for what is in memory.
+    # The engines that would compute X and y; None for what is in memory. Only tables in memory, and
+    # a lazy frame of polars with labels in memory, are no datasets.
     engines = (engine_of(X), engine_of(y))
     if isinstance(y, str) or engines not in ((None, None), ("polars", None)) or not is_frame(X):
         return as_dataset(X)
@@ -510,6 +512,7 @@ def dataset_source(
     def joined_with_model(domains: Domains) -> NDArray[Any]:
         """Return the classes of the rows, of the model and of `classes`, in ascending order."""
         labels = np.array(domains.columns[y].states, dtype=kind)
+        # scikit-learn refuses what looks like a continuous target.
         sklearn.utils.multiclass.check_classification_targets(labels)
         model_classes = None if model is None else model.classes_
         sources = {"the model": model_classes, "y": labels, "classes=": classes}
@@ -905,7 +908,8 @@ class NetworkClassifier(base.GraphClassifier):
         # Variables whose family takes no other parent than the class.
         leaves = {v.name for v, name in families.items() if not FAMILIES[name].any_parents}
         structure = structure.without_arcs(leaves)
-        # Where arcs were learned from all pairs, these are what is added up.
+        # If arcs were learned, the statistics of all pairs are added up. Otherwise every batch of
+        # rows has to count the same families, whichever values it lacks.
         additive = not structure.scores and self._counts_ahead()
         return estimate_network(
             structure, source, smoothing, priors=priors, distributions=families, additive=additive

@@ -99,13 +99,15 @@ class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
 def _table(results: Mapping[str, PrequentialResult]) -> DisplayTable:
     """Return the results of several models as a table, a line for each."""
     rows = []
-    for name, one in results.items():
-        ends = (one.accuracy[-1], one.kappa_majority[-1], one.kappa_no_change[-1])
-        numbers = (one.mean_accuracy, one.mean_log_loss, *ends)
+    for name, result in results.items():
+        ends = (result.accuracy[-1], result.kappa_majority[-1], result.kappa_no_change[-1])
+        numbers = (result.mean_accuracy, result.mean_log_loss, *ends)
+        # The loss is NaN for a model without probabilities.
         shown = ["-" if math.isnan(x) else f"{x:.4f}" for x in numbers]
-        rows.append((str(name), *shown, str(len(one.alarms))))
-    some = next(iter(results.values()))
-    return DisplayTable(f"{some.n_tested:,} rows from row {some.first_row:,} on", rows, _HEADER)
+        rows.append((str(name), *shown, str(len(result.alarms))))
+    # All models are scored on the same rows.
+    first = next(iter(results.values()))
+    return DisplayTable(f"{first.n_tested:,} rows from row {first.first_row:,} on", rows, _HEADER)
 
 
 # ------------------------------------------------------------------------------------- the loop
@@ -200,6 +202,7 @@ def prequential(
     (100, 100)
     """
     if y is not None:
+        # A lazy frame is read into memory: batches are picked by the indices of rows.
         frame = as_frame(X)
         X, y = apart(frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else X, y)
     models = model if isinstance(model, Mapping) else {"": model}
@@ -217,21 +220,22 @@ def prequential(
     # Indices of rows of the stream: the first of the batch, and the first to score, which is known
     # as soon as all models predict a row.
     first, first_scored = 0, None
-    for part, labels in _batches(X, y, whole_number("batch", "rows", batch, 1)):
-        answers = {n: trial.test_then_train(part, labels, ahead) for n, trial in trials.items()}
+    for rows, labels in _batches(X, y, whole_number("batch", "rows", batch, 1)):
+        answers = {n: trial.test_then_train(rows, labels, ahead) for n, trial in trials.items()}
         if first_scored is None and (row := _first_answered(list(answers.values()))) is not None:
             first_scored = max(judge_from, first + row)
+        # Rows of the batch before the first one to score; all of them while that is not known.
         skip = len(labels) if first_scored is None else max(first_scored - first, 0)
         for name, answer in answers.items():
             curves[name].take(labels, answer, skip)
         first += len(labels)
     results = {}
     for name, trial in trials.items():
-        n_before, old = before[name]
+        n_before, old_alarms = before[name]
         # The rows of this stream at which the model's own detector alarmed: the model counts its
         # rows from the beginning of its life.
-        new = _learned(models[name])[1][len(old) :] - n_before
-        results[name] = curves[name].result(name or trial.name, new)
+        own_alarms = _learned(models[name])[1][len(old_alarms) :] - n_before
+        results[name] = curves[name].result(name or trial.name, own_alarms)
     return PrequentialComparison(results) if isinstance(model, Mapping) else results[""]
 
 
@@ -244,11 +248,11 @@ def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
     predicted = [answer.predicted for answer in answers if answer is not None]
     if len(predicted) < len(answers):
         return None
-    together = np.logical_and.reduce(predicted)
+    by_all = np.logical_and.reduce(predicted)
     # For a single model, a row that is not predicted counts as an error.
     if len(predicted) == 1:
         return 0
-    return int(together.argmax()) if together.any() else None
+    return int(by_all.argmax()) if by_all.any() else None
 
 
 class _Curves:
@@ -279,7 +283,9 @@ class _Curves:
         # For the baselines: how often each label came, and the label of the previous row.
         self._counts: dict[Any, int] = {}
         self._last: Any = None
+        # The points of the curves: number of rows so far, and averages of the four measures.
         self._points: list[tuple[int, Floats]] = []
+        # Indices of the rows of the stream at which `detector` raised an alarm.
         self._alarms: list[int] = []
 
     def take(self, labels: NDArray[Any], answers: _Answers | None, skip: int) -> None:
@@ -302,7 +308,7 @@ class _Curves:
         for i, label in enumerate(map(plain, labels.tolist())):
             if self._counts:  # ties go to the label that came first
                 frequent = max(self._counts, key=self._counts.__getitem__)
-                baselines[i] = frequent == label, self._last == label
+                baselines[i] = (frequent == label, self._last == label)
             self._counts[label] = self._counts.get(label, 0) + 1
             self._last = label
         first, self._n = self._n, self._n + len(labels)
@@ -316,6 +322,7 @@ class _Curves:
         measures = np.column_stack([answers.correct, loss, baselines])[skip:]
         # Weights of the rows in the faded sums: 1 for the last row, less for each row before it.
         powers = self._fading ** np.arange(len(measures) - 1, -1, -1.0)
+        # S_n and B_n of `prequential` advance by all rows of the batch at once.
         self._sums = self._fading ** len(measures) * self._sums + powers @ measures
         self._weight = self._fading ** len(measures) * self._weight + powers.sum()
         self._all += measures.sum(axis=0)
@@ -429,9 +436,9 @@ class _ByRows:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self._is_own = isinstance(model, StreamingNaiveBayesClassifier)
+        self._is_streaming = isinstance(model, StreamingNaiveBayesClassifier)
         # Pipelines name their steps.
-        self.name = type(model).__name__ if self._is_own else str(model)
+        self.name = type(model).__name__ if self._is_streaming else str(model)
 
     def test_then_train(self, X: Any, labels: NDArray[Any], classes: Any) -> _Answers | None:
         """Predict each row and learn it before the next row is predicted.
@@ -444,13 +451,13 @@ class _ByRows:
             All classes of the stream, if they are known.
         """
         # Streaming classifiers take a whole table, and go through it row by row themselves.
-        if self._is_own and not _is_rows(X):
+        if self._is_streaming and not _is_rows(X):
             answers, proba = self.model.test_then_train(X, labels, classes=classes)
             return _Answers.of(labels, answers, proba, self.model.classes_)
         correct, p_label, predicted = np.zeros((3, len(labels)))
         for i, (x, label) in enumerate(zip(_as_rows(X), labels.tolist(), strict=True)):
             answer, p_label[i] = self._answer(x, label)
-            correct[i], predicted[i] = answer == label, answer is not None
+            correct[i], predicted[i] = (answer == label, answer is not None)
             self.model.learn_one(x, label)
         return _Answers(correct, p_label, predicted.astype(np.bool_))
 
@@ -463,6 +470,7 @@ class _ByRows:
             shares = None
         if shares is None:
             return self.model.predict_one(x), np.nan
+        # No shares, or zeros alone, are no prediction: the model has not learned anything yet.
         answer = max(shares, key=shares.get) if shares and max(shares.values()) > 0.0 else None
         return answer, shares.get(label, 0.0)
 
@@ -486,6 +494,7 @@ class _ByBatches:
                         "from a stream. Fit it before, or leave it out."
                     ) from error
         self.name = " | ".join(type(step).__name__ for step in (*self._steps, self._last))
+        # Names of the columns of the first batch, if the stream has single rows; see `_frame`.
         self._columns: list[Name] | None = None
 
     def test_then_train(self, X: Any, labels: NDArray[Any], classes: Any) -> _Answers | None:
@@ -506,6 +515,7 @@ class _ByBatches:
         try:
             self._last.partial_fit(table, labels, **options)
         except ValueError as error:
+            # Only at the beginning of the stream can the lack of classes be the cause.
             if answers or classes is not None:
                 raise
             raise DataError(
@@ -592,23 +602,24 @@ def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
     if first_pair is None:
         return
     all_pairs = itertools.chain([first_pair], pairs)
+    # A mapping with several labels is a table, from names to columns; with one label it is a row.
     if not isinstance(first_pair[0], Mapping) or np.ndim(first_pair[1]) > 0:
         # Tables with their labels: each pair is a batch.
-        for part, y_part in all_pairs:
-            yield part, _labels_of(part, y_part)
+        for table, y_of_table in all_pairs:
+            yield table, _labels_of(table, y_of_table)
         return
     # Rows with their labels.
-    while several := list(itertools.islice(all_pairs, batch)):
-        plain_labels = [plain(label) for _, label in several]
+    while pairs_of_batch := list(itertools.islice(all_pairs, batch)):
+        plain_labels = [plain(label) for _, label in pairs_of_batch]
         # NumPy would convert numbers beside text to text.
         one_type = len({type(label) for label in plain_labels}) == 1
-        for x, _ in several:
+        for x, _ in pairs_of_batch:
             if not isinstance(x, Mapping):
                 raise DataTypeError(
                     f"A row of a stream is a mapping from name to value; got {type(x).__name__}."
                 )
         labels = labels_of(np.array(plain_labels, dtype=None if one_type else object)).values
-        yield [x for x, _ in several], labels
+        yield [x for x, _ in pairs_of_batch], labels
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
@@ -624,6 +635,7 @@ def _pair(item: Any) -> tuple[Any, Any]:
 def _labels_of(X: Any, y: Any) -> NDArray[Any]:
     """Return the labels `y` of a table as an array, after checking that each row of X has one."""
     labels = labels_of(y).values
+    # A mapping from names to columns; SciPy's dok_array, a mapping too, is a matrix.
     is_columns = isinstance(X, Mapping) and not hasattr(X, "toarray")
     try:
         column = next(iter(columns_of(X).values())) if is_columns else X
@@ -640,6 +652,7 @@ def _labels_of(X: Any, y: Any) -> NDArray[Any]:
 
 
 def _is_rows(X: Any) -> bool:
+    """Return whether a batch is a list of rows, each a mapping from name to value."""
     return isinstance(X, list) and bool(X) and isinstance(X[0], Mapping)
 
 

@@ -65,6 +65,7 @@ class _RiverMethods:
         The classifier that learns and predicts.
     """
 
+    # River's classifiers say by this attribute that they take more than two classes.
     _multiclass = True
 
     def __init__(self, model: Any = None) -> None:
@@ -72,6 +73,7 @@ class _RiverMethods:
         # River clones from the arguments of the constructor, so that `model` must stay unfitted.
         self.model = None if model is None else sklearn.base.clone(learner)
         self.learner = copy.deepcopy(learner)
+        # A fitted classifier learns and predicts frames with other columns too from here on.
         if hasattr(learner, "star_"):
             self.learner._is_open = True
 
@@ -99,18 +101,18 @@ class _RiverMethods:
         ModelError
             If the classifier does not have a parameter.
         """
-        others = dict(new_params or {})
-        replaced = others.pop("model", None)
+        new_values = dict(new_params or {})
+        replaced = new_values.pop("model", None)
         model = self.learner if replaced is None else _streaming(replaced)
         params = model.get_params()
-        for name in others:
+        for name in new_values:
             if name not in params:
                 raise ModelError(
                     f"{type(model).__name__} has no parameter {name!r}.{suggestion(name, params)} "
                     f"It has {quoted(params)}."
                 )
         copied = copy.deepcopy(model) if include_attributes else sklearn.base.clone(model)
-        return type(self)(copied.set_params(**others))
+        return type(self)(copied.set_params(**new_values))
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one row of weight `w`."""
@@ -135,7 +137,7 @@ class _RiverMethods:
     def predict_proba_many(self, X: Any) -> Any:
         """Return the class shares of a frame's rows, as a frame with a column per class."""
         pandas = optional_module("pandas", extra="river", what="A frame of shares")
-        if not hasattr(self.learner, "star_"):
+        if not hasattr(self.learner, "star_"):  # not fitted: there are no classes yet
             return pandas.DataFrame(index=X.index)
         shares = self.learner.predict_proba(X)
         return pandas.DataFrame(shares, index=X.index, columns=self.learner.classes_.tolist())
@@ -143,7 +145,7 @@ class _RiverMethods:
     def predict_many(self, X: Any) -> Any:
         """Return the most probable class of each row of a frame, as a series."""
         pandas = optional_module("pandas", extra="river", what="A series of classes")
-        if not hasattr(self.learner, "star_"):
+        if not hasattr(self.learner, "star_"):  # not fitted
             return pandas.Series([None] * len(X), index=X.index, dtype=object)
         classes = self.learner.predict(X)
         return pandas.Series(classes, index=X.index)

@@ -90,7 +90,7 @@ class Layout:
             kind = FAMILIES[family].variable
             if kind is CountVector:
                 items = self.groups.get(name)
-                if items is None:
+                if items is None:  # one column that is a matrix: its items are numbered
                     matrix: Any = columns[name]
                     items = tuple(range(matrix.shape[1]))
                 variables[name] = CountVector(name, items)
@@ -103,6 +103,7 @@ class Layout:
 
         A fitted model needs the encoder of its own features for each prediction.
         """
+        # By `vars`, since the attributes of a frozen dataclass cannot be assigned.
         encoder: Encoder | None = vars(self).get("_encoder")
         if encoder is None or encoder.variables is not features:
             encoder = Encoder(features)
@@ -140,6 +141,7 @@ def make_layout(
     numeric = frozenset(categorical_names(categorical, names))
     if distributions is None:
         return Layout(names, categorical=numeric)
+    # Compared one by one: a mapping, which has no hash, cannot be looked up in a dict.
     if distributions in tuple(VECTORS) and not numeric and not isinstance(columns, Mapping):
         # All columns are numbers, so that none needs to be checked: together they are one vector.
         feature = _fresh(VECTORS[distributions], names, {})
@@ -161,7 +163,7 @@ def make_layout(
             continue
         name = key[0]
         # A column may be a matrix of counts, which is a vector by itself.
-        matrix = isinstance(columns, Mapping) and is_matrix(columns[name])
+        is_vector = isinstance(columns, Mapping) and is_matrix(columns[name])
         if name in discrete and not FAMILIES[family].takes_states:
             raise DataTypeError(
                 f"Column {name!r} is discrete by its type, and {family} takes numbers; leave it "
@@ -169,7 +171,7 @@ def make_layout(
             )
         if name in discrete:
             families[name] = "categorical"
-        elif family not in VECTORS or matrix:
+        elif family not in VECTORS or is_vector:
             families[name] = family
         else:
             loose.setdefault(family, []).append(name)
@@ -177,8 +179,8 @@ def make_layout(
         feature = _fresh(VECTORS[family], names, groups)
         groups[feature], families[feature] = tuple(members), family
     # The family "categorical" makes a numeric column discrete, as `categorical` does.
-    tables = {name for name, family in families.items() if family == "categorical"}
-    return Layout(names, families, groups, numeric | tables)
+    by_family = {name for name, family in families.items() if family == "categorical"}
+    return Layout(names, families, groups, numeric | by_family)
 
 
 def _numeric_only(
@@ -238,7 +240,7 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
 
     `distributions` and the errors are those of `make_layout`; `names` are all columns.
     """
-    there = set(names)
+    name_set = set(names)
     if isinstance(distributions, str):
         _check_family(distributions)
         return {(name,): distributions for name in names}
@@ -251,8 +253,8 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
     for key, family in distributions.items():
         _check_family(family)
         # A tuple that is the name of a column stands for that column.
-        items = key if isinstance(key, tuple) and key not in there else (key,)
-        columns = tuple(column_named(item, names, there, "distributions=") for item in items)
+        items = key if isinstance(key, tuple) and key not in name_set else (key,)
+        columns = tuple(column_named(item, names, name_set, "distributions=") for item in items)
         families[columns] = family
     flat = [name for key in families for name in key]
     if len(set(flat)) < len(flat):
@@ -315,6 +317,7 @@ class Columns:
 
     def take(self, rows: slice | NDArray[np.intp]) -> Columns:
         """Return the Columns of the rows in a slice or with the given indices."""
+        # `indices` replaces the open ends of a slice, and the range of them has its length.
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
         if isinstance(rows, slice) and is_sparse(self.matrix):
             return Columns(self.names, n_rows, None, sparse_rows(self.matrix, rows))
@@ -429,6 +432,7 @@ def warn_of_empty(indicators: Collection[MissingIndicator], n_rows: int) -> None
 def vector_table(matrix: Any, vector: CountVector) -> Table:
     """Return a matrix as a table whose only variable is a vector of counts."""
     n_rows = matrix.shape[0]
+    # There are no discrete and no continuous variables: both of their arrays have no columns.
     codes = np.empty((n_rows, 0), dtype=np.int8, order="F")
     counts, missing = as_counts(matrix, vector)
     return Table((vector,), codes, np.empty((n_rows, 0)), not missing, {vector: counts})
@@ -443,7 +447,7 @@ def chunks(columns: Columns) -> Iterator[tuple[slice, int, Columns]]:
     if n <= _CHUNK_ROWS:
         yield slice(0, n), n, columns
         return
-    # The least even number of chunks of at most `_CHUNK_ROWS` rows.
+    # The least even number of chunks of at most `_CHUNK_ROWS` rows; -(-a // b) is a / b rounded up.
     n_chunks = 2 * -(-n // (2 * _CHUNK_ROWS))
     for a, b in pairwise(n * i // n_chunks for i in range(n_chunks + 1)):
         yield slice(a, b), n, columns.take(slice(a, b))
@@ -460,7 +464,7 @@ def encoded_chunks(
     policy = of_rows(unseen, columns.n_rows)
     for rows, n_rows, chunk in chunks(columns):
         encoded = encode(chunk, policy)
-        # Whoever has the last chunk need not ask for another one.
+        # Before the last chunk is yielded, since a caller may stop there (as `joined` does).
         if rows.stop == n_rows:
             tell(policy, unseen, n_rows)
         yield rows, n_rows, encoded
@@ -488,14 +492,14 @@ def joined(
     impossible = 0
     for rows, n_rows, joint, count in scored:
         impossible += count
-        part = finish(joint)
-        if len(part) == n_rows:  # a single chunk
-            result = part
+        finished = finish(joint)
+        if len(finished) == n_rows:  # a single chunk
+            result = finished
             break
         if not rows.start:  # the first chunk
-            # Memory layout of the parts: the values of one class are contiguous.
-            result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
-        result[rows] = part
+            # Memory layout of each chunk's result: the values of one class are contiguous.
+            result = np.empty((*finished.shape[1:], n_rows), dtype=finished.dtype).T
+        result[rows] = finished
     return result, impossible
 
 
@@ -532,7 +536,7 @@ def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]
     if not hasattr(estimator, "classes_"):
         means, deviations = estimator.predict(table, return_std=True)
         return {target: means, f"std({target})": deviations}, 0
-    # First the index of the best class, then the probabilities, shape (n_rows, 1 + n_classes).
+    # Columns: the index of the most probable class, then the probability of each class.
     results, impossible = estimator._counted_rows(table, _best_and_all)
     columns = {}
     if what != "predict_proba":
@@ -544,5 +548,10 @@ def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]
 
 
 def _best_and_all(joint: Floats) -> Floats:
-    """Return for each row the index of the most probable class, and then all probabilities."""
+    """Return the index of the most probable class of each row, then all class probabilities.
+
+    `joint` has log scores, shape (n_rows, n_classes); the result has the shape
+    (n_rows, 1 + n_classes).
+    """
+    # Transposed at the end, so that the values of one class are contiguous.
     return np.vstack([largest(joint), normalised(joint).T]).T

@@ -22,6 +22,7 @@ class _Modules:
         if name.startswith("_"):
             raise AttributeError(name)
         what = "Fitting, evaluating or checking a classifier"
+        # Kept as an attribute, which Python finds without calling this method again.
         module = vars(self)[name] = optional_module(f"sklearn.{name}", what=what)
         # `sklearn.utils` does not import these modules of its own.
         for inner in ("multiclass", "validation") if name == "utils" else ():
@@ -40,7 +41,7 @@ class _BaseEstimator:
         return sorted(inspect.signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
+        """Return the parameters by name; `deep`, which scikit-learn passes, has no effect."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
     def set_params(self, **params: Any) -> Self:
@@ -64,6 +65,7 @@ class _NotFittedError(ValueError, AttributeError):
 def _available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], property]:
     """Return a decorator of methods that an object only has if `check` is true of it."""
 
+    # A property, so that `hasattr` is false where `check` is: looking it up raises an error.
     def decorated(method: Callable[..., Any]) -> property:
         def bound(self: Any) -> MethodType:
             if not check(self):
@@ -75,10 +77,10 @@ def _available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]]
     return decorated
 
 
-def _taken(module: str, name: str, otherwise: Any = None) -> Any:
-    """Return a class or a function of scikit-learn; without it what stands for it.
+def _class_or(module: str, name: str, otherwise: Any = None) -> Any:
+    """Return a class or a function of a module of scikit-learn, by name.
 
-    Without `otherwise` that is an empty class of the same name.
+    If scikit-learn is not installed, it is `otherwise`, or an empty class of the same name.
     """
     try:
         return getattr(getattr(sklearn, module), name)
@@ -86,11 +88,11 @@ def _taken(module: str, name: str, otherwise: Any = None) -> Any:
         return otherwise or type(name, (), {})
 
 
-BaseEstimator = _taken("base", "BaseEstimator", _BaseEstimator)
-NotFittedError = _taken("exceptions", "NotFittedError", _NotFittedError)
-available_if = _taken("utils.metaestimators", "available_if", _available_if)
-ClassifierMixin = _taken("base", "ClassifierMixin")
-ClassNamePrefixFeaturesOutMixin = _taken("base", "ClassNamePrefixFeaturesOutMixin")
-OneToOneFeatureMixin = _taken("base", "OneToOneFeatureMixin")
-RegressorMixin = _taken("base", "RegressorMixin")
-TransformerMixin = _taken("base", "TransformerMixin")
+BaseEstimator = _class_or("base", "BaseEstimator", _BaseEstimator)
+NotFittedError = _class_or("exceptions", "NotFittedError", _NotFittedError)
+available_if = _class_or("utils.metaestimators", "available_if", _available_if)
+ClassifierMixin = _class_or("base", "ClassifierMixin")
+ClassNamePrefixFeaturesOutMixin = _class_or("base", "ClassNamePrefixFeaturesOutMixin")
+OneToOneFeatureMixin = _class_or("base", "OneToOneFeatureMixin")
+RegressorMixin = _class_or("base", "RegressorMixin")
+TransformerMixin = _class_or("base", "TransformerMixin")

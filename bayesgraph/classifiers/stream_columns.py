@@ -40,7 +40,8 @@ from bayesgraph.tables import (
 
 # Encoded rows: numbers, shape (n_numbers, n_rows), and state codes, shape (n_states, n_rows).
 Encoded = tuple[Floats, NDArray[np.int64]]
-# What stands for a state that was never learned until the rows that have one are counted.
+# Code of a state that was never learned, until the rows that have one are counted; then it is -1,
+# as for missing values.
 _UNSEEN = -2
 
 
@@ -63,7 +64,8 @@ class StreamColumns:
     vocabularies: list[dict[Any, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # For look-ups; a dict has an order, which copies and pickles of equal models share.
+        # Names of all columns, for look-ups. A dict, since unlike a set it has an order, which
+        # copies and pickles of equal models share.
         self._known_names = dict.fromkeys(self.names)
 
     @classmethod
@@ -122,7 +124,8 @@ class StreamColumns:
         return self._numbers(rows), codes
 
     def examined(self, encoded: Encoded) -> Examined:
-        """Return encoded rows as the checks of columns see them."""
+        """Return encoded rows in the form that the checks of columns take; rows are axis 0."""
+        # The keys of a vocabulary are pairs (type, state).
         states = [[state for _, state in vocabulary] for vocabulary in self.vocabularies]
         numbers, codes = encoded
         return Examined(numbers.T, self.numbers, codes.T, self.states, states)
@@ -135,13 +138,13 @@ class StreamColumns:
         matrix = rows.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
             # A view: blocks of rows are transposed when they are used, in the processor's cache by
-            # then.
+            # then. Masked cells are missing.
             columns = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan).T
         else:
-            parts = rows.as_columns()
+            by_name = rows.as_columns()
             columns = np.empty((len(self.numbers), rows.n_rows))
             for j, name in enumerate(self.numbers):
-                columns[j] = as_numbers(parts[name], name)
+                columns[j] = as_numbers(by_name[name], name)
         _check_finite(columns, self.numbers)
         return columns
 
@@ -160,13 +163,16 @@ class StreamColumns:
             _check_mapping(rows)
             for j, name in enumerate(self.states):
                 value = plain(rows.get(name))
+                # A value without a hash is no state: it is missing in prediction; for learning,
+                # `fresh` has raised an error.
                 codes[j, 0] = (
                     -1 if is_missing(value) or not _is_hashable(value) else code_of(j, value)
                 )
             return codes
         columns = rows.as_columns()
         factorised_columns = [factorise(columns[name], name) for name in self.states]
-        # All columns are checked before a state of any is learned. One known state is enough.
+        # All columns are checked before a state of any is learned. A column with one known state
+        # is of the right kind.
         for j, factorised in enumerate(factorised_columns):
             if not any((type(s), s) in self.vocabularies[j] for s in factorised.states):
                 self._check_kind(j, factorised)
@@ -198,9 +204,9 @@ class StreamColumns:
         self, columns: Mapping[Name, Column], names: Sequence[Name], n_rows: int
     ) -> Columns:
         """Return the columns `names`; a column that the table lacks has only missing values."""
-        missing, unknown = np.full(n_rows, np.nan), np.full(n_rows, None)
+        no_numbers, no_states = np.full(n_rows, np.nan), np.full(n_rows, None)
         states = set(self.states)
-        arrays = {n: columns.get(n, unknown if n in states else missing) for n in names}
+        arrays = {n: columns.get(n, no_states if n in states else no_numbers) for n in names}
         return Columns(tuple(names), n_rows, arrays, None)
 
     # ------------------------------------------------------------------------- single rows
@@ -216,6 +222,7 @@ class StreamColumns:
         if not self.states and list(x) == self.numbers:
             return NO_COLUMNS
         cells = {n: _cell(value) for n, value in x.items() if n not in self._known_names}
+        # A state that is new has to be of the kind of the known ones, text or numbers.
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
             if not (is_missing(value) or self._code(j, value) is not None):
@@ -367,6 +374,7 @@ class StreamColumns:
         The densities have states in the order in which they were learned, `variables` in natural
         order, one discrete column after the other.
         """
+        # In the densities, discrete column j has the positions from start[j] up to start[j + 1].
         start, order = star.states.start.tolist(), []
         for j, (vocabulary, a, b) in enumerate(
             zip(self.vocabularies, start[:-1], start[1:], strict=True)
@@ -393,7 +401,7 @@ def _number(name: Name, value: Any) -> float:
     if isinstance(value, (Real, Decimal)):
         with suppress(OverflowError):
             return float(value)
-        return np.inf
+        return np.inf  # beyond all floats, which `_check_finite` refuses
     raise DataTypeError(
         f"Feature {name!r} is numeric; got {value!r:.60}, which is no number. Convert it, or name "
         "the feature in categorical= of a new model."
@@ -418,7 +426,7 @@ def _has_values(column: Column, name: Name) -> bool:
     if is_discrete(column, name):
         return bool((factorise(column, name).codes >= 0).any())
     numbers = as_numbers(column, name)
-    _check_finite(numbers[None], [name])
+    _check_finite(numbers[None], [name])  # shape (1, n_rows)
     return not np.isnan(numbers).all()
 
 
@@ -458,7 +466,11 @@ def _check_mapping(x: Any) -> None:
 
 
 def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
-    """Raise an error for infinite numbers, with the name of the first column that has one."""
+    """Raise an error for infinite numbers, with the name of the first column that has one.
+
+    `columns` has the shape (n_columns, n_rows).
+    """
+    # Usually one pass is enough: no number is large, and none is missing.
     if are_within(columns.ravel("K"), MAGNITUDES[1]):
         return
     # Missing values and large numbers, which are allowed, come here too. Axes are (column, row).
@@ -473,5 +485,5 @@ def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) 
     of_squares = star.summaries.densities == "gaussians"
     if of_squares and columns.size and not are_within(columns.ravel("K"), MAGNITUDES[1]):
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
-        # Small magnitudes are allowed: other rows of the column may be larger.
+        # Small magnitudes are allowed, as other rows of the column may be larger: 0 passes here.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

@@ -203,6 +203,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         labels = intake.labels_of(y)
         # Those of rows of weight 0 are no classes.
         classes = labels[intake.bounded_weights(sample_weight, len(labels)) > 0].classes
+        # A table without rows has none, and `_learn` raises the error for it.
         announced = classes if len(classes) else None
         self._learn(X, y, announced, sample_weight, check=self.check_columns)
         return self.refresh()
@@ -287,6 +288,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return self
 
     def _forget_all(self) -> None:
+        """Make the model an unfitted one, which learns from the beginning."""
         for name in ("star_", "classes_", "_network", "_version"):
             self.__dict__.pop(name, None)
 
@@ -325,7 +327,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         else:
             table, fresh = self._table(X, len(labels))
         if not weights.all():
-            rows = np.flatnonzero(weights)
+            rows = np.flatnonzero(weights)  # rows of weight 0 are left out
             table, labels, weights = table.take(rows), labels[rows], weights[rows]
         star = self._prepare(table, labels, classes) if is_first else self.star_
         all_classes = self._joined(labels, classes)
@@ -343,13 +345,13 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if star.n_classes < n_announced:
             star.extend(n_classes=n_announced)
         self.star_ = star
-        out = self._take(fresh, columns, encoded, class_of_row, all_classes, weights, predict)
+        out = self._update(fresh, columns, encoded, class_of_row, all_classes, weights, predict)
         # The class of the very first row is in the model from the start, but was not known ahead.
         if predict and is_first and classes is None:
             out[0] = 0.0
         return out
 
-    def _take(
+    def _update(
         self, fresh: StreamColumns, columns: StreamColumns, encoded: Encoded, *rows: Any
     ) -> Floats:
         """Learn encoded rows after all checks: the model may change from here on.
@@ -372,6 +374,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         together = joined_classes({"y": labels.classes, "classes=": classes})
         # A class that is not announced is added with its first row, independently of the batches.
         first = labels[:1].classes if classes is None else joined_classes({"classes=": classes})
+        # The type is that of all classes in the table, such as texts of the same maximum length.
         first = first.astype(together.dtype)
         name = intake.target_name(labels.name, [Continuous(n) for n in table.names])
         return self._set_up(layout, columns, first, name)
@@ -421,6 +424,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         names = (*self.layout_.columns, *fresh.names)
         self.layout_ = replace(self.layout_, columns=names)
         intake.note_names(self, list(names))
+        # The class is renamed if a new feature has its name.
         self.target_name_ = intake.unlike(self.target_name_, names)
         self.star_.extend(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
         self._is_open = True
@@ -431,6 +435,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         `labels` are those of the new rows, `classes` those that the user announced.
         """
         sources = {"the model": self.classes_, "y": labels.classes, "classes=": classes}
+        # All classes in ascending order: only their number and their type are used.
         together = joined_classes(sources)
         if len(together) == len(self.classes_):
             return self.classes_
@@ -470,25 +475,27 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """
         n_rows = len(class_of_row)
         out = np.zeros((n_rows if predict else 0, len(classes)))
-        # A range is the rows from `first` up to `last`, without it. Whether its first row `brings`
-        # a class, so that the row was predicted below, before the class was added.
-        star, first, brings = self.star_, 0, False
+        # A range is the rows from `first` up to `last`, without it. `n_done` is 1 if its first row
+        # brought a new class: that row was predicted before the class was added, and is learned
+        # with the range. Otherwise `n_done` is 0.
+        star, first, n_done = self.star_, 0, 0
         while first < n_rows:
             n_known = star.n_classes
-            # Rows of classes that the model has not yet, counted from `first + brings` on.
-            new_rows = (class_of_row[first + brings :] >= n_known).nonzero()[0]
-            last = first + brings + int(new_rows[0]) if len(new_rows) else n_rows
+            # Rows of classes that the model has not yet, counted from `first + n_done` on.
+            new_rows = (class_of_row[first + n_done :] >= n_known).nonzero()[0]
+            last = first + n_done + int(new_rows[0]) if len(new_rows) else n_rows
             rows = slice(first, last)
-            part = np.empty((last - first, n_known)) if predict else None
-            star.learn(columns[:, rows], codes[:, rows], class_of_row[rows], weights[rows], part)
-            if part is not None:
-                # The first row of a class was predicted before the class was added.
-                out[first + brings : last, :n_known] = part[int(brings) :]
-            first, brings = last, last < n_rows
-            if brings:
+            # Receives the class probabilities that the model predicts before it learns each row.
+            proba = np.empty((last - first, n_known)) if predict else None
+            star.learn(columns[:, rows], codes[:, rows], class_of_row[rows], weights[rows], proba)
+            if proba is not None:
+                out[first + n_done : last, :n_known] = proba[n_done:]
+            first, n_done = last, int(last < n_rows)
+            if n_done:
                 if predict:
                     one_row = columns[:, first : first + 1], codes[:, first : first + 1]
                     out[first, :n_known] = normalised(star.log_scores(*one_row))[0]
+                # New classes have their indices in the order of their first rows.
                 star.extend(n_classes=int(class_of_row[first]) + 1)
         self.classes_ = classes
         return out
@@ -523,7 +530,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         columns = self._columns.joined(fresh)
         encoded = columns.learned(x, self.star_)
         class_of_row = np.array([classes.tolist().index(label)])
-        self._take(fresh, columns, encoded, class_of_row, classes, np.array([weight]), False)
+        self._update(fresh, columns, encoded, class_of_row, classes, np.array([weight]), False)
         return self
 
     @base.one_at_a_time
@@ -556,6 +563,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return plain(self.classes_[int(np.argmax(self._scores_one(x)))])
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
+        """Return the log scores of the classes for one row, shape (n_classes,)."""
         scores: Floats = self.star_.log_scores(*self._columns.known(x, self.unseen, self.star_))[0]
         return scores
 
@@ -569,6 +577,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         intake.check_fitted(self, "star_")
         encode = partial(self._columns.known, star=self.star_)
         for rows, n_rows, encoded in encoded_chunks(self._table(X)[0], self.unseen, encode):
+            # A stream does not count rows of probability zero.
             yield rows, n_rows, self.star_.log_scores(*encoded), 0
 
     @property
@@ -593,7 +602,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     @property
     def network_(self) -> BayesianNetwork | WeightedNetwork:  # type: ignore[override]
         """The current model: a naive Bayes, with exponents and biases if they are learned."""
-        # An update gives the model another dict (`one_at_a_time`); this one stays of one moment.
+        # An update replaces the dict of the model as a whole (see `one_at_a_time`): this one is of
+        # one moment, whatever other threads do.
         state = self.__dict__
         if "star_" not in state:
             raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
@@ -603,15 +613,17 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             network = fitted._current()
             training = base.training_of(fitted, fitted._fitted_rows())
             network.training = replace(training, version=fitted._version)
-            # Not of what another thread has learned meanwhile, which has a state of its own.
+            # Kept in the dict that it was made from, not in one that has replaced it meanwhile.
             state["_network"] = network
         return network
 
     def _fitted_rows(self) -> TrainingRows:
         """Return how many rows were learned, their weight after decay, and missing values."""
+        # Numbers of missing values of the numeric and of the discrete columns.
         numbers, states = self.star_.missing
         names = (*self._columns.numbers, *self._columns.states)
         missing = dict(zip(names, np.concatenate([numbers, states]).tolist(), strict=True))
+        # Without weights and decay, the weight of the rows is their number, and is not noted.
         n_rows, weight = self.star_.n_seen, float(self.star_.totals.sum())
         rows = TrainingRows(n_rows, missing, None if weight == n_rows else weight)
         return rows.ordered(self.layout_.columns)
@@ -728,7 +740,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             return super().fit(X, y, sample_weight)
         X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
-        # Sorted rows change their class once for each further class; some repetitions pass as such.
+        # Sorted rows change their class once for each further class. Up to twice the number of
+        # classes is taken for sorted too; without any change there is a single class.
         changes = np.count_nonzero(np.diff(labels.codes))
         if len(labels) > _SORTED and 0 < changes < 2 * len(labels.classes):
             warn(

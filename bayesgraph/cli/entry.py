@@ -49,6 +49,7 @@ def as_typed(message: str, options: Collection[str]) -> str:
     """
 
     def option(match: re.Match[str]) -> str:
+        # The groups of `_PARAMETER` are the parameter, and "False" or nothing.
         name = OPTIONS.get(match[1], match[1]).replace("_", "-")
         typed = f"--no-{name}" if match[2] else f"--{name}"
         return typed if typed in options and typed not in message else match[0]
@@ -89,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError:
         # What is left in the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # A command returns None; typer returns a code in its place where a command raised its Exit.
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -125,6 +127,7 @@ def _message(error: Exception, args: Sequence[str]) -> str:
     # Errors of the option parser are recognised by a method: typer does not export their classes.
     if hasattr(error, "format_message"):
         message = str(error.format_message())
+        # The argument has a full stop if it is the name of a file.
         if "unexpected extra argument" in message and "." in message:
             message += ". Of a folder or a glob that the shell replaces by several files, give the "
             message += "folder, or the glob in quotes"
@@ -140,17 +143,21 @@ def _message(error: Exception, args: Sequence[str]) -> str:
 
 
 def _show_warning(
-    args: Sequence[str], told: set[str], message: Warning | str, *_: Any, **__: Any
+    args: Sequence[str], shown: set[str], message: Warning | str, *_: Any, **__: Any
 ) -> None:
-    """Write a warning, each text once; the other arguments are those of `warnings.showwarning`."""
+    """Write a warning, unless its text is among those `shown` already.
+
+    `args` are those of the command, and the others those of `warnings.showwarning`.
+    """
     text = as_typed(str(message), _options(args))
-    if text not in told:
-        told.add(text)
+    if text not in shown:
+        shown.add(text)
         say_aside(f"warning: {text}")
 
 
 def say_aside(message: str) -> None:
     """Write a message on standard error, in one line."""
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    # After a colon the next line needs no semicolon.
     with LINE.hidden():
         typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)

@@ -21,6 +21,7 @@ from bayesgraph.core.errors import DataError
 from bayesgraph.files import skipped_in_reading
 
 app: Commands = Commands("Files")
+# Seconds after which a page of `explore` is removed by a later call; a browser has read it by then.
 _SECONDS_KEPT = 3600.0
 
 
@@ -48,9 +49,11 @@ def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
     network = reading.network_of(loaded)
     say(network)
     if reading.is_classifier(loaded):
+        # A regressor has no classes.
         kind = "target" if getattr(loaded, "classes_", None) is None else "class"
         say(f"{text}, {kind} {loaded.target_.name!r}")
     say(cli.printing.variables_table(network))
+    # The arcs of an average differ from network to network, and so do their scores.
     if len(network.networks) == 1 and network.arc_scores:
         say(cli.printing.scores_table(network.arc_scores))
 
@@ -115,7 +118,7 @@ def explore(model: Path, *, evidence: Texts = None) -> None:
     --------
     bayesgraph explore alarm.bif -e CVP=HIGH
     """
-    # Browsers have read the pages of earlier calls.
+    # Pages of earlier calls.
     for old in Path(tempfile.gettempdir()).glob(f"bayesgraph-*{PAGE}"):
         with suppress(OSError):
             if time.time() - old.stat().st_mtime > _SECONDS_KEPT:
@@ -157,6 +160,7 @@ def convert(source: Path, destination: Path, *, lossy: bool = False, report: boo
     output = model_to(destination, PICTURES)
     with skipped_in_reading() as skipped:
         loaded = reading.load_whole(source)
+    # The report of what the format could not hold; a picture has none.
     lost = None
     if output.suffix in PICTURES:
         output.write(reading.network_of(loaded).render)

@@ -53,7 +53,7 @@ def fit(
     --------
     bayesgraph fit iris.csv --target species -o iris.bayesgraph
     """
-    saved = output_to(output, NATIVE)
+    writer = output_to(output, NATIVE)
     options = models.parsed(parameters)
     wanted = models.Wanted.of(model)
     models.check_taken([wanted], options)
@@ -72,10 +72,11 @@ def fit(
             takes_progress = "progress" in inspect.signature(classifier.fit).parameters
             options_of_fit = {"progress": progress.say_share} if takes_progress else {}
             classifier.fit(table.drop_columns(target), table.select([target]), **options_of_fit)
-    saved.save(classifier)
-    empty = quoted(v.of for v in classifier.network_.variables if isinstance(v, MissingIndicator))
-    cells = f" (whether {empty} is missing tells of the class too)" if empty else ""
-    saved.done(f"Fitted on {n_rows:,} rows: {classifier.network_}{cells}; saved to {{}}")
+    writer.save(classifier)
+    # Columns with an indicator of missing values: to the model an empty cell is evidence.
+    columns = quoted(v.of for v in classifier.network_.variables if isinstance(v, MissingIndicator))
+    cells = f" (whether {columns} is missing tells of the class too)" if columns else ""
+    writer.done(f"Fitted on {n_rows:,} rows: {classifier.network_}{cells}; saved to {{}}")
 
 
 @app.add(parameters=models.of_learners)
@@ -121,22 +122,24 @@ def learn(
     bayesgraph learn patients.csv --tier age,sex --tier smokes --tier ill -o
     patients.bayesgraph
     """
-    saved = model_to(output)
+    writer = model_to(output)
     drawn_to = None if plot is None else output_to(plot, PICTURES)
     options = models.learning(method, parameters) | ({"missing": "em"} if em else {})
     intervals = models.checked_intervals(discretizer, bins)
     categorical = options.get("categorical")
     with progress.rows_read("learning") as read:
         table, names = texts.used_columns(data, reading, drop, read)
-        for option, parsed in models.NAMED.items():
+        # Arcs and tiers are texts, which name columns.
+        for option, names_of_text in models.NAMED.items():
             if option in options:
-                options[option] = [parsed(text, names) for text in options[option]]
+                options[option] = [names_of_text(text, names) for text in options[option]]
         if intervals is not None:
             if texts.is_many(data):
                 raise DataError(f"--discretizer goes with a single file; got {data}.")
             variables = intervals.set_params(categorical=categorical).fit(table).variables_
+            # Only columns that were cut are declared: `learn` infers the others from the table.
             options["variables"] = [v for v in variables if isinstance(v, bg.Binned)]
-        models.check_holds(saved, table, categorical, options.get("variables", ()), lossy=lossy)
+        models.check_holds(writer, table, categorical, options.get("variables", ()), lossy=lossy)
         # What is drawn: the network, or the arcs with how many samples have them.
         drawn: Any
         if bootstrap is None:
@@ -144,13 +147,13 @@ def learn(
         else:
             drawn = bg.arc_confidence(table, n_samples=bootstrap, **options)
             network = drawn.network
-    saved.save(network, lossy=lossy)
+    writer.save(network, lossy=lossy)
     if not is_stream(output):
         if bootstrap is not None:
             say(drawn)
         elif network.arc_scores:
             say(cli.printing.scores_table(network.arc_scores))
-    saved.done(f"Learned {network}; saved to {{}}")
+    writer.done(f"Learned {network}; saved to {{}}")
     if drawn_to is not None:
         drawn_to.write(drawn.render, "Drawn to {}")
 
@@ -168,7 +171,7 @@ def update(model: Path, data: Path, *, reading: Reading, output: Path | None = N
     --------
     bayesgraph update iris.bayesgraph more.csv
     """
-    destination = output_to(model if output is None else output, NATIVE)
+    writer = output_to(model if output is None else output, NATIVE)
     check_once(model, data)
     classifier = texts.load_classifier(model)
     if not hasattr(classifier, "partial_fit"):
@@ -179,11 +182,11 @@ def update(model: Path, data: Path, *, reading: Reading, output: Path | None = N
     X, y = texts.labelled_rows(classifier, data, reading)
     before = classifier.classes_.tolist()
     classifier.partial_fit(X, y)
-    destination.save(classifier)
+    writer.save(classifier)
     new = [label for label in classifier.classes_.tolist() if label not in before]
     # A new class is named because it may be a misspelt one.
     classes = f", with the new classes {quoted(new)}" if new else ""
-    destination.done(f"Learned {y.num_rows:,} more rows{classes}; saved to {{}}")
+    writer.done(f"Learned {y.num_rows:,} more rows{classes}; saved to {{}}")
 
 
 @app.add()
@@ -201,9 +204,9 @@ def merge(parts: list[Path], *, output: Path) -> None:
     --------
     bayesgraph merge north.bayesgraph south.bayesgraph -o both.bayesgraph
     """
-    saved = output_to(output, NATIVE)
+    writer = output_to(output, NATIVE)
     check_once(*parts)
     total = bg.classifiers.CollectedStatistics.total(map(texts.load_whole, parts), map(str, parts))
     classifier = type(total.estimator).from_statistics(total)
-    saved.save(classifier)
-    saved.done(f"Merged {total!r}; saved {classifier.network_} to {{}}")
+    writer.save(classifier)
+    writer.done(f"Merged {total!r}; saved {classifier.network_} to {{}}")

@@ -58,7 +58,7 @@ def estimators() -> dict[str, Callable[..., Any]]:
     # A maker is a class, perhaps with parameters that the name stands for.
     makers = {_name(kind.__name__): partial(kind) for kind in classes}
     makers.pop("temporal-network")  # its rows are those of sequences
-    # A whole tree is rarely wanted.
+    # An unpruned tree overfits: this one is pruned by cross-validation.
     makers["tree"] = partial(makers["tree"], ccp_alpha="cv", smoothing=1.0)
     return {"auto": makers.pop("auto"), **makers}
 
@@ -73,6 +73,7 @@ def _name(kind: str) -> str:
 def models() -> dict[str, Callable[..., Any]]:
     """Return all models by name: estimators, and learners of structures without an estimator."""
     makers = estimators()
+    # A structure that an estimator is called after, such as "tan", stays that estimator.
     for name in registered("structures"):
         makers.setdefault(name.replace("_", "-"), partial(bg.BayesianNetworkClassifier, name))
     return makers
@@ -88,12 +89,14 @@ def of_learners() -> list[inspect.Parameter]:
     """Return the options of learning a network without a class, and of all methods."""
     functions = [bg.BayesianNetwork.learn, *registered("methods").values()]
     documents = [*functions, bg.learning.hill_climb, bg.learning.tan, bg.BayesianNetwork.fit]
+    # `learn` has options of its own for the first three; a column of weights has none.
     left_out = ("method", "missing", "variables", "sample_weight")
     return library_options(functions, documents, left_out, LEARNING)
 
 
 def parsed(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were typed, as values of the library's parameters."""
+    # None and an empty list stand for options that were not typed.
     typed = {name: value for name, value in parameters.items() if value not in (None, [])}
     typed = {n: _value(value) if isinstance(value, str) else value for n, value in typed.items()}
     if "distributions" in typed:
@@ -128,6 +131,7 @@ def _check(options: Mapping[str, Any], *, of_streams: bool = False) -> None:
         names = value.values() if isinstance(value, Mapping) else [value]
         for name in names if is_listed else ():
             if isinstance(name, str):
+                # `chosen` raises the error; it takes the option without its two hyphens.
                 chosen(flag(parameter)[2:], name, CHOICES[parameter][-1 if of_streams else 0])
         needed, fits = _RANGES.get(parameter, ("", None))
         if fits and value is not None and (isinstance(value, str) or not fits(value)):
@@ -161,11 +165,13 @@ class Wanted:
         DataError
             If there is no such model, or it does not have an option.
         """
-        name, _, rest = text.partition(":")
+        name, _, options_text = text.partition(":")
         makers = models()
         if name in makers:
-            plain = cls(text, makers[name])
-            return replace(plain, options=dict(map(plain._option, filter(None, rest.split(",")))))
+            bare = cls(text, makers[name])
+            # `_option` makes a pair of each text; without options the only text is empty.
+            texts = filter(None, options_text.split(","))
+            return replace(bare, options=dict(map(bare._option, texts)))
         if text.endswith(_SAVED):
             # What makes unfitted estimators with the parameters of a saved one.
             saved = bg.load(text)
@@ -175,9 +181,8 @@ class Wanted:
                 )
             return cls(text, partial(saved.__class__, **saved.get_params(deep=False)))
         near = _by_class(name) or suggestion(name, makers)
-        raise DataError(
-            f"--model is one of {', '.join(makers)}, or a saved classifier; got {text!r}.{near}"
-        )
+        known = f"{', '.join(makers)}, or a saved classifier"
+        raise DataError(f"--model is one of {known}; got {text!r}.{near}")
 
     def _option(self, item: str) -> tuple[str, Any]:
         """Return parameter and value of one option after the colon."""
@@ -261,6 +266,7 @@ def check_taken(wanted: Sequence[Wanted], options: Iterable[str]) -> None:
     for parameter in options:
         if any(parameter in model.parameters for model in wanted):
             continue
+        # There are some: options that models take are made of their parameters.
         *others, last = [n for n in models() if parameter in Wanted.of(n).parameters]
         takers = f"{', '.join(others)} or {last}" if others else last
         models_are = "models are" if len(wanted) > 1 else "model is"
@@ -284,13 +290,13 @@ def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     options = parsed(parameters)
     name = chosen("method", method, "methods").replace("-", "_")
     _check(options)
-    # Of a method the first two are what it learns from, and the smoothing, which is made below.
-    taken = [*inspect.signature(registered("methods")[name]).parameters][2:]
+    # The first two parameters of a method are the source of counts, and the smoothing made below.
+    of_method = [*inspect.signature(registered("methods")[name]).parameters][2:]
     for parameter in options:
-        if parameter not in {*taken, *_SMOOTHING, "categorical", "check_columns"}:
+        if parameter not in {*of_method, *_SMOOTHING, "categorical", "check_columns"}:
             raise DataError(
                 f"--method {method} does not take {flag(parameter, LEARNING)}; it takes "
-                f"{', '.join(flag(n, LEARNING) for n in taken)}."
+                f"{', '.join(flag(n, LEARNING) for n in of_method)}."
             )
     # Options that are values of a Smoothing become one.
     smoothing = {key: options.pop(name) for name, key in _SMOOTHING.items() if name in options}
@@ -339,6 +345,7 @@ def check_holds(
 
 
 def _any_distribution(variable: Any) -> bg.models.CPD:
+    """Return a distribution of a variable without parents; its parameters do not matter."""
     if isinstance(variable, bg.Discrete):
         return bg.TableCPD(variable, [1 / variable.cardinality] * variable.cardinality)
     return bg.GaussianCPD(variable, 0.0, 1.0)
@@ -362,6 +369,7 @@ def arc_of(text: str, names: Sequence[str]) -> tuple[str, str]:
     candidates = [(":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts))]
     if not candidates:
         raise DataError(f"An arc is PARENT:CHILD, such as smoke:lung; got {text!r}.")
+    # The first cut between two names of columns; without one, the error is of the first colon.
     for parent, child in candidates:
         if parent in names and child in names:
             return parent, child

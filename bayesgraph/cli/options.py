@@ -79,12 +79,14 @@ CHOICES = {
 
 def registered(title: str) -> Any:
     """Return a list of the library that options choose from."""
+    # Models are made on demand, by a function.
     names = pkgutil.resolve_name(LISTS[title])
     return names() if title == "models" else names
 
 
 def names_of(title: str) -> list[str]:
     """Return the names of a list that options choose from, as they are typed."""
+    # Methods have the names of functions, with underscores.
     names: Iterable[str] = registered(title)
     return [name.replace("_", "-") if title == "methods" else name for name in names]
 
@@ -114,7 +116,7 @@ def flag(parameter: str, names: Mapping[str, str] = OPTIONS) -> str:
 
 Texts = list[str] | None
 
-# Options that are not two signs and the name of the parameter.
+# Options that are not two hyphens and the name of the parameter.
 _FLAGS = {
     "output": ("--output", "-o"),
     "evidence": ("--evidence", "-e"),
@@ -162,14 +164,14 @@ def documented(docstring: str | None) -> dict[str, str]:
 
 
 def _option(
-    name: str, kind: Any, text: str, flags: Sequence[str], default: Any = None, **look: Any
+    name: str, kind: Any, text: str, flags: Sequence[str], default: Any = None, **of_typer: Any
 ) -> inspect.Parameter:
     """Return the parameter of a command that is an option.
 
-    `text` is its help, `flags` are used unless the option has others in `_FLAGS`, and `look` has
-    further arguments of `typer.Option`.
+    `text` is its help; `flags` are its names, unless `_FLAGS` has others; `of_typer` has further
+    arguments of `typer.Option`.
     """
-    declared = typer.Option(*_FLAGS.get(name, flags), help=text, min=_LEAST.get(name), **look)
+    declared = typer.Option(*_FLAGS.get(name, flags), help=text, min=_LEAST.get(name), **of_typer)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
     )
@@ -198,6 +200,7 @@ def library_options(
         # "As in `fit`" is no help here. Texts that are there already, of earlier docstrings, stay.
         entries = documented(document.__doc__)
         texts = {name: text for name, text in entries.items() if text[:3] != "As "} | texts
+    # Each parameter with its annotation, which is a text in modules that postpone annotations.
     annotations = {
         p.name: str(p.annotation)
         for function in functions
@@ -220,6 +223,7 @@ def _of_library(
     kind: Any = next((kind for kind in (int, float, bool) if types == {kind.__name__}), str)
     option = flag(name, names)
     flags = f"{option}/--no-{option[2:]}" if kind is bool else option
+    # Without the roles and backquotes of reStructuredText, and the bullet of a list.
     plain = re.sub(r":\w+:`|`", "", texts[name]).lstrip("* ")
     # The first sentence: it ends with a full stop, and not with that of "..." or "et al.".
     text = re.split(r"(?<!\.)(?<! al)\.(?: |$)", plain)[0] + "."
@@ -227,17 +231,18 @@ def _of_library(
         kind, text = list[str], f"{text} May be repeated."
     # `format_help` puts the names of the lists in the place of their titles.
     text = " ".join([text, *(f"{{{title}}}" for title in CHOICES.get(name, ()))])
-    look = {"metavar": metavar, "rich_help_panel": "Parameters, as in Python"}
-    return _option(name, kind | None, text, (flags,), **look)
+    of_typer = {"metavar": metavar, "rich_help_panel": "Parameters, as in Python"}
+    return _option(name, kind | None, text, (flags,), **of_typer)
 
 
-def _declared(function: Any, texts: Mapping[str, str], **look: Any) -> list[inspect.Parameter]:
+def _declared(function: Any, texts: Mapping[str, str], **of_typer: Any) -> list[inspect.Parameter]:
     """Return the arguments and options of a function of a command, as typer takes them.
 
     Parameters without a default are arguments, unless they are given by keyword alone.
     """
     parameters = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        # In their place `_runner` adds the options of the library, and those of `Reading`.
         if parameter.kind is parameter.VAR_KEYWORD or name == "reading":
             continue
         kind, default = parameter.annotation, parameter.default
@@ -245,9 +250,9 @@ def _declared(function: Any, texts: Mapping[str, str], **look: Any) -> list[insp
             argument = typer.Argument(help=texts[name], show_default=False)
             parameters.append(parameter.replace(annotation=Annotated[kind, argument]))
         else:
-            # Only what is so by default has an option against it.
+            # Without a name given here, typer adds --no-NAME to a flag: for those on by default.
             flags = (flag(name),) if default is False else ()
-            parameters.append(_option(name, kind, texts[name], flags, default, **look))
+            parameters.append(_option(name, kind, texts[name], flags, default, **of_typer))
     return parameters
 
 
@@ -311,7 +316,7 @@ class _Command(typer.core.TyperCommand):
         """Return the options, with those of the library, which are found at the first call."""
         # None once they are there.
         if self.parameters is not None:
-            # typer makes options of a signature, of a command in an app: here of one alone.
+            # typer makes options of the signatures of an app's commands: this app has one alone.
             app = typer.Typer(add_completion=False)
             app.command()(_runner(self.function, self.parameters()))
             whole = typer.main.get_command(app)
@@ -351,7 +356,10 @@ class Root(typer.core.TyperGroup):
 
 
 def _write_sections(formatter: Any, indent: int, entries: Sequence[tuple[Any, Any]]) -> None:
-    """Write pairs of a name and a text under their titles; titles come in order of appearance."""
+    """Write pairs of a name and a text under their titles; titles come in order of appearance.
+
+    Texts are indented by `indent` columns: a longer name has a line of its own above its text.
+    """
     sections: dict[Any, list[Any]] = {}
     for title, entry in entries:
         sections.setdefault(title, []).append(entry)
@@ -368,20 +376,22 @@ def _runner(
     Its signature, from which typer makes arguments and options, has those of the function, those of
     `Reading` if it reads a table, those of the library, and ``--quiet``.
     """
+    # The docstring of this module has the texts of options that commands share.
     texts = documented(__doc__) | documented(function.__doc__)
     parameters = _declared(function, texts)
     names = {parameter.name for parameter in parameters}
     reading = inspect.signature(Reading).parameters
     reads_table = "reading" in inspect.signature(function).parameters
     if reads_table:
-        look = {"rich_help_panel": "How the table is written"}
-        parameters += _declared(Reading, documented(Reading.__doc__), **look)
+        of_typer = {"rich_help_panel": "How the table is written"}
+        parameters += _declared(Reading, documented(Reading.__doc__), **of_typer)
     parameters += [option for option in library if option.name not in names]
 
+    # Typer calls it with the values of all arguments and options by name.
     def run(*, quiet: bool, json: bool, **values: Any) -> None:
-        del quiet, json
-        # An option that may be repeated has a list; here each has one. Files that are read must not
-        # be written.
+        del quiet, json  # `main` has seen them
+        # An option that may be repeated has a list; in `listed` each has one. Files that are read
+        # must not be written.
         listed = {n: v if isinstance(v, list) else [v] for n, v in values.items() if v is not None}
         written = [path for name in _WRITTEN for path in listed.pop(name, ())]
         read = [
@@ -391,10 +401,12 @@ def _runner(
             # A model may be the name of one, or of a file.
             if name == "model" or isinstance(item, Path)
         ]
+        # Standard input may be one of the files written, by a redirection of the shell.
         check_apart(
             [path for path in written if not is_stream(path)],
             [Path("/dev/stdin") if is_stream(path) else Path(path) for path in read],
         )
+        # The options that may be repeated, each with one of the texts given for it.
         several = [(flag(n), x) for n, v in values.items() if isinstance(v, list) for x in v]
         repeated = [(option, text) for option, text in several if isinstance(text, str)]
         if reads_table:

@@ -25,17 +25,18 @@ from bayesgraph.tables import reading
 # -------- Standard input and output in the place of files: ``-``, or with a format as in ``bif:-``
 
 
-_ANY = "-"
+# Standard input or output, in the format that is usual where it stands.
+_STREAM = "-"
 
 
 def is_stream(path: Path) -> bool:
     """Return whether a path stands for standard input or output."""
-    return str(path) == _ANY or str(path).endswith(f":{_ANY}")
+    return str(path) == _STREAM or str(path).endswith(f":{_STREAM}")
 
 
 def suffix_of(path: Path, default: str) -> str:
     """Return the suffix of a stream's format: ``.bif`` of ``bif:-``, the default of ``-``."""
-    name = str(path)[: -len(_ANY)].removesuffix(":").lower()
+    name = str(path)[: -len(_STREAM)].removesuffix(":").lower()
     return f".{name.removeprefix('.')}" if name else default
 
 
@@ -59,7 +60,7 @@ NATIVE = (".bayesgraph",)
 _BINARY = (*NATIVE, ".png", ".pdf", ".parquet", ".pq", ".gz")
 # Decimal places of numbers of a table on a terminal.
 _PLACES = 4
-# Characters of a name in JSON, which tells all names apart, and quantiles of a number.
+# Maximum length of a key in JSON, which is not to be abbreviated; and quantiles of a number.
 _LONGEST, _QUANTILES = 10_000, (0.025, 0.25, 0.5, 0.75, 0.975)
 
 
@@ -141,6 +142,7 @@ class Output:
 
     def save(self, model: Any, *, lossy: bool = False) -> Any:
         """Save a model; `lossy` lets the writer change what its format cannot hold."""
+        # Only some writers have the argument `strict`: those that refuse what they cannot hold.
         is_strict = bg.files.format_of(f"model{self.suffix}").is_strict
         options = {"strict": False} if lossy and is_strict else {}
         try:

@@ -32,6 +32,7 @@ from bayesgraph.tables import WRITTEN, check_unseen
 if TYPE_CHECKING:
     from bayesgraph.classifiers import Evaluation
 
+# Number of classes up to which `evaluate` prints confusion matrices.
 _MAX_CLASSES = 20
 
 
@@ -114,7 +115,7 @@ def _treating(estimator: Any, unseen: Any) -> Any:
 
 def _posterior_columns(network: Any, target: Any, table: Any, unseen: str) -> dict[str, Any]:
     """Return the most probable state of a variable in each row, and all probabilities."""
-    posteriors = network.query_rows(target, table, unseen=unseen)
+    posteriors = network.query_rows(target, table, unseen=unseen)  # shape (n_rows, n_states)
     states = [str(state) for state in network.variable(target).states]
     likely = [states[code] for code in posteriors.argmax(axis=1).tolist()]
     shares = {f"P({target}={s})": column for s, column in zip(states, posteriors.T, strict=True)}
@@ -216,6 +217,7 @@ def _cross_validated(
     estimators = {one.title: one.estimator(options) for one in wanted}
     if len(estimators) < len(wanted):
         raise DataError("Several saved classifiers have the same file name; rename one of them.")
+    # Regressors, which take no part unless they are named: then they are an error.
     numeric = [title for title, one in estimators.items() if not hasattr(one, "predict_proba")]
     if names and numeric:
         raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
@@ -230,6 +232,7 @@ def _cross_validated(
                 if names:
                     raise
                 refused[title] = error
+    # No model took the table: the reason of the first stands for all.
     if not results:
         raise next(iter(refused.values()))
     for title, reason in refused.items():

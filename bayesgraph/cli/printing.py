@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------- Tables that the command line prints
 
 
+# Number of states of a variable that a line names.
 _MAX_STATES = 12
 
 # What is measured of models, by name as it is typed: the heading of the column, and its text.
@@ -39,6 +40,7 @@ MEASURES: dict[str, tuple[str, Callable[[Evaluation], str]]] = {
     "test-seconds": ("test s", lambda r: f"{r.predict_seconds:.2f}"),
     "parameters": ("parameters", lambda r: "" if r.n_parameters is None else f"{r.n_parameters:,}"),
 }
+# The measures that are shown by default, before seconds and parameters.
 _SHOWN = ("accuracy", "auc", "log-loss", "brier", "ece")
 # Columns of a terminal, and the least of them that a column of text gets.
 _WIDTH, _LEAST = 80, 12
@@ -92,6 +94,7 @@ def measures_table(
 
 def tests_table(results: Sequence[Evaluation]) -> Any:
     """Return the differences between each model and the first, with their p-values, as text."""
+    # By default the tests compare log losses.
     accuracy, log_loss = bg.paired_tests(results, measure="accuracy"), bg.paired_tests(results)
     rows = []
     for tests in zip(accuracy, log_loss, strict=True):
@@ -155,7 +158,8 @@ def _states(variable: Variable) -> str:
 # ------------------------------------ Conditional distributions as text in the width of a terminal
 
 
-# Rows and columns of each table where those of all variables are printed.
+# Maximum numbers of rows and columns of each table, if all variables are printed; and if some are
+# named, no limit.
 _SOME = 20, 24
 _ALL = 1 << 30, 1 << 30
 
@@ -182,6 +186,7 @@ def distributions_text(network: Any, names: Sequence[Name]) -> str:
 
 def _text(cpd: CPD, max_rows: int, max_columns: int) -> str:
     """Return a distribution as text; of a tree the leaves, with conditions behind numbers."""
+    # Several trees together have no leaves that could be listed one by one.
     if not isinstance(cpd, TreesCPD) or len(cpd.trees.roots) > 1:
         return cpd.to_text(max_rows=max_rows, max_columns=max_columns)
     leaves = cpd.describe(max_rows, max_columns)

@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 # Seconds after which the line appears, and between two drawings of it.
 DELAY, INTERVAL = 1.0, 0.2
 _SPINNER = "|/-\\"
+# Characters of the bar between its brackets.
 _BAR = 20
+# Go to the beginning of the line, and erase it: a control sequence of terminals.
 _CLEAR = "\r\033[K"
 
 
@@ -31,6 +33,8 @@ class Line:
     ----------
     quiet : bool
         Whether nothing is to be written that only says what is being done, or was.
+    json : bool
+        Whether answers are printed as JSON.
     text : str
         What is being done.
     share : float or None
@@ -44,6 +48,7 @@ class Line:
     text: str = ""
     share: float | None = None
     detail: str = ""
+    # Whether the line is on the screen; the lock keeps the thread that draws it off other output.
     _shown: bool = False
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -127,8 +132,10 @@ def rows_read(verb: str) -> Iterator[Callable[[int, int | None], None]]:
     read, and how many in a second.
     """
     # Of this pass: its number, when it began, and the rows read at its first and its last report.
+    # Infinity lets the first report of all begin a pass.
     n_passes, begin, first, last = 0, 0.0, 0, float("inf")
 
+    # Called with the numbers of rows read in this pass and of all rows, if that is known.
     def progress(done: int, total: int | None) -> None:
         nonlocal n_passes, begin, first, last
         # Fewer rows than before are those of another pass.

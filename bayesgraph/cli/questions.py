@@ -68,11 +68,11 @@ def _print_posterior(
     if findings and network._is_joint:
         values = [(network.variable(name), value) for name, value in findings.items()]
         word = "probability"
-        # A range of numbers has a probability.
+        # Numbers give a density; a range of numbers has a probability.
         if any(isinstance(v, Continuous) and not isinstance(x, bg.Between) for v, x in values):
             word = "density"
         if any(isinstance(v, Discrete) and isinstance(x, Mapping) for v, x in values):
-            word = "likelihood"  # its size is that of the likelihoods given, and may exceed 0
+            word = "likelihood"  # its scale is that of the likelihoods given: the log may exceed 0
         title, log = f"log {word} of the evidence", posterior.log_evidence
         say({title: log}, f"{title}: {rounded(log, 6)}")
 
@@ -104,7 +104,7 @@ def intervene(
     _print_posterior(model, target, everything, evidence, set_)
 
 
-def _of(question: str) -> list[inspect.Parameter]:
+def _options_of(question: str) -> list[inspect.Parameter]:
     """Return the options of a function of `bayesgraph.questions`.
 
     The docstring of `options` has the texts of those that all commands share.
@@ -127,7 +127,7 @@ def answer(question: str, path: Path, parameters: Mapping[str, Any]) -> Any:
     return getattr(bg.questions, question)(model, **values | {"target": target})
 
 
-@app.add("ask-next", partial(_of, "next_question"))
+@app.add("ask-next", partial(_options_of, "next_question"))
 def ask_next(model: Path, **parameters: Any) -> None:
     """Print what to ask for next: which variables say most about the target, per price.
 
@@ -140,7 +140,7 @@ def ask_next(model: Path, **parameters: Any) -> None:
     say(ranking)
 
 
-@app.add(parameters=partial(_of, "explanation"))
+@app.add(parameters=partial(_options_of, "explanation"))
 def explain(model: Path, **parameters: Any) -> None:
     """Print why a posterior is as it is, in sentences that can be read aloud.
 
@@ -151,7 +151,7 @@ def explain(model: Path, **parameters: Any) -> None:
     say(answer("explanation", model, parameters))
 
 
-@comparing.add(parameters=partial(_of, "flip"))
+@comparing.add(parameters=partial(_options_of, "flip"))
 def flip(model: Path, **parameters: Any) -> None:
     """Print the smallest change of findings that turns the answer.
 
@@ -159,13 +159,14 @@ def flip(model: Path, **parameters: Any) -> None:
     --------
     bayesgraph flip heart.bayesgraph -e age=63 -e chol=260 --to no --fix age
     """
+    # First the errors of the question itself, such as a missing target.
     changes = answer("flip", model, parameters)
     if not parameters["evidence"]:
         raise DataError("-e is needed, such as -e smoke=no: flip changes findings that it names.")
     say(changes)
 
 
-@comparing.add(parameters=partial(_of, "tornado"))
+@comparing.add(parameters=partial(_options_of, "tornado"))
 def tornado(model: Path, *, output: Path | None = None, **parameters: Any) -> None:
     """Print how far a probability moves with single parameters or findings.
 
@@ -184,6 +185,7 @@ def tornado(model: Path, *, output: Path | None = None, **parameters: Any) -> No
 
 
 def _draw(result: Any, file: Path) -> None:
+    """Write the plot of a result to a file."""
     bg.pictures.save_figure(bg.plot(result), file)
 
 
@@ -223,6 +225,7 @@ def mpe(
     network = texts.load_model(model)
     findings = texts.evidence_of(network, evidence)
 
+    # Log probabilities of the best assignment so far, and an upper bound of that of any other.
     def progress(best: float, bound: float) -> None:
         LINE.detail = f"best {rounded(best)}, at most {rounded(bound)}"
 

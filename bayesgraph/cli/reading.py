@@ -172,7 +172,10 @@ def used_columns(
 
 
 def known_columns(classifier: GraphClassifier, table: Any, data: Path) -> Any:
-    """Return the columns of a classifier's features, of a model of open features all others."""
+    """Return the columns of a table that a classifier predicts from.
+
+    They are those of its features, or, of a stream whose columns come and go, all but the class.
+    """
     if getattr(classifier, "_is_open", False):
         target = str(classifier.target_.name)
         return table.select([name for name in table.column_names if name != target])

@@ -34,6 +34,7 @@ def compile_all(report: Callable[[float, str], None]) -> None:
     report : callable
         Called as ``report(share of the steps that is done, name of the next step)``.
     """
+    # "inline": each call compiles its kernel in this process, and waits for it.
     with mode_is("inline"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         steps = list(_steps())
@@ -41,7 +42,7 @@ def compile_all(report: Callable[[float, str], None]) -> None:
             report(done / len(steps), name)
             step()
         report(1.0, "")
-    # In the list of compiled kernels, by which later processes need not look them up one by one.
+    # Note in the list of compiled kernels that all are: later processes need not ask for each.
     tiers.library.add("", Library.ALL)
 
 
@@ -118,6 +119,7 @@ def _table() -> tuple[Any, Any]:
     """Return numbers, of which the first columns are states, and classes that they tell."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, N_ROWS)
+    # The last array has the numbers of states of the columns.
     states = (y[:, None] + rng.integers(0, 3, (N_ROWS, N_STATES))) % [3, 3, 2, 2, 2, 2]
     numbers = rng.normal(y[:, None], 1.0, (N_ROWS, 4))
     return np.hstack([states, numbers]), np.array(["a", "b"])[y]

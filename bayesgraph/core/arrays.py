@@ -34,6 +34,7 @@ def log_of(values: Floats) -> Floats:
 
 def log_sum_exp(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     """Return log(sum(exp(values))) along one or several axes, -inf if all values are -inf."""
+    # Less their peak, no value is above 0, so that exp does not overflow.
     peak = np.max(values, axis=axis, keepdims=True)
     # Where all are -inf, their difference from the peak would be NaN.
     peak[np.isneginf(peak)] = 0.0
@@ -44,8 +45,10 @@ def log_sum_exp(values: Floats, axis: int | tuple[int, ...]) -> Floats:
 def log_integral(logs: Floats, weights: Floats) -> Floats:
     """Return the log of a sum of exponentials over the first axis, each with a weight.
 
-    It is the integral of a density at nodes, or its mass in several parts.
+    It is the integral of a density at nodes, or its mass in several parts. `logs` has shape
+    (n, ...), and `weights` shape (n,).
     """
+    # The weights get axes of length 1, as many as `logs` has after the first.
     return log_sum_exp(logs + log_of(weights).reshape(-1, *[1] * (logs.ndim - 1)), 0)
 
 
@@ -124,6 +127,7 @@ def log_normal_mass(low: Any, high: Any, mean: Floats, scale: Floats) -> Floats:
         away = half[..., None] * NODES
         share = np.exp(-away * (middle[..., None] + away / 2)) @ NODE_WEIGHTS
         narrow = np.log(half * share) - (middle**2 + LOG_2PI) / 2
+    # Integrated where the log density changes little, by about |middle| * half to both sides.
     return np.asarray(np.where(half * (1.0 + np.abs(middle)) < 1.0, narrow, wide))
 
 
@@ -269,11 +273,11 @@ def extremes(values: Floats) -> tuple[Floats, Floats]:
     n_rows, n_columns = values.shape
     # NumPy reduces few long rows much faster than many short ones.
     together = 1 + _LONG_ROW // max(1, n_columns) if values.flags.c_contiguous else 1
-    rest = n_rows - n_rows % together
+    n_side_by_side = n_rows - n_rows % together
     # `together` rows side by side in each row of `wide`; the rows that are left over follow below.
-    wide = values[:rest].reshape(rest // together, together * n_columns)
+    wide = values[:n_side_by_side].reshape(n_side_by_side // together, together * n_columns)
     ends = []
     for function, of_none in ((np.fmin, np.inf), (np.fmax, -np.inf)):
         parts = function.reduce(wide, axis=0, initial=of_none).reshape(together, n_columns)
-        ends.append(function.reduce(np.vstack([parts, values[rest:]]), axis=0))
+        ends.append(function.reduce(np.vstack([parts, values[n_side_by_side:]]), axis=0))
     return ends[0], ends[1]

@@ -47,9 +47,10 @@ def cache_folder() -> Path | None:
     with suppress(RuntimeError):  # there is no home
         caches = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache"))
         folders.append(caches.expanduser() / "bayesgraph")
+    # The user's own folder is not replaced by another one.
     if named and open_to_others(folders[0]):
         return None
-    # Who can write the package need not write kernels to run code.
+    # The package's own folder is not checked: who can write the package can run code anyway.
     folders = [f for f in folders if f.parent == PACKAGE or not open_to_others(f)]
     for folder in folders:
         if (folder / list_name()).exists():
@@ -63,10 +64,11 @@ def cache_folder() -> Path | None:
 
 
 def open_to_others(folder: Path) -> Path | None:
-    """Return the folder in which other users can put files or this folder; None if none can.
+    """Return the folder, or one above it, in which other users can write; None if there is none.
 
-    A group whose number is that of the owner is the owner's alone. In a sticky folder, such as
-    ``/tmp``, nobody moves what others have there.
+    A folder of another user counts too, unless that is root. A group whose number is that of the
+    owner is the owner's alone. In a sticky folder, such as ``/tmp``, nobody moves what others have
+    there.
     """
     if os.name != "posix":
         return None
@@ -74,6 +76,7 @@ def open_to_others(folder: Path) -> Path | None:
     for each in (place, *place.parents):
         if each.exists():
             status = each.stat()
+            # Permission bits by which others may write.
             others = stat.S_IWOTH | (stat.S_IWGRP if status.st_gid != status.st_uid else 0)
             is_sticky = each != place and status.st_mode & stat.S_ISVTX
             is_foreign = each == place and status.st_uid not in (0, os.getuid())
@@ -150,6 +153,7 @@ class Library:
         if self._list is None:
             return
         with suppress(OSError):
+            # The 16 digits of `list_name`, and a suffix such as ".wanted".
             for old in self._list.parent.glob(".bayesgraph-????????????????*"):
                 if not old.name.startswith(self._list.name):
                     old.unlink()
@@ -172,12 +176,16 @@ class Background:
     """
 
     def __init__(self, library: Library) -> None:
+        # Whether a process may be started; a command, which ends soon, starts none.
         self.allowed = True
         self.library = library
         self._process: subprocess.Popen[bytes] | None = None
+        # Number (PID) of the process that started it, which a fork does not change.
         self._owner = 0
+        # Names of the kernels that this process has asked for.
         self._asked: set[str] = set()
         self._failures = 0
+        # When a kernel may be asked for again, in seconds of `perf_counter`.
         self._next_look = 0.0
         self._lock = Lock()
 
@@ -264,6 +272,7 @@ def python_command(module: str, *arguments: str) -> list[str]:
         f"import sys; sys.path[:] = {search_path!a}; import runpy; "
         f"runpy.run_module({module!a}, run_name='__main__', alter_sys=True)"
     )
+    # Both leave the working directory out; -I ignores variables of the environment, too.
     isolation = "-I" if sys.flags.ignore_environment else "-P"
     return [sys.executable, isolation, "-c", code, *arguments]
 
@@ -437,7 +446,9 @@ class Kernel:
         self.spent = 0.0
         self._work = work
         self.may_interpret = bool(interpreted)
+        # What the interpreted tier runs: the body, or a function in its place.
         self._in_python = cast(FunctionType, interpreted if callable(interpreted) else function)
+        # Chooses the tier of each call, until the kernel is compiled.
         self._run: Callable[..., Any] = self._choose
 
     def __call__(self, *args: Any) -> Any:
@@ -445,12 +456,14 @@ class Kernel:
         return self._run(*args)
 
     def __reduce__(self) -> str:
+        # For pickle: the name by which the module has the kernel.
         return self.function.__qualname__
 
     def _choose(self, *args: Any) -> Any:
         # The tier is that which `tiers` chooses; the time of interpreted calls is counted.
         if tiers.interprets(self, self._work(*args) if self._work else entries(args)):
             start = perf_counter()
+            # As compiled code, which does not warn of infinity and NaN.
             with np.errstate(all="ignore"):
                 result = self.interpreted(*args)
             tiers.spend(self, perf_counter() - start, args)
@@ -545,11 +558,11 @@ def _globals_of(function: FunctionType, tier: dict[int, dict[str, Any]]) -> dict
     names = function.__globals__
     if id(names) not in tier:
         # Kernels may call themselves and each other: what they find is filled in afterwards.
-        mine = tier[id(names)] = dict(names)
+        of_tier = tier[id(names)] = dict(names)
         interpret = tier is _interpreted_globals
         for name, value in names.items():
             if isinstance(value, Kernel):
-                mine[name] = value.interpreted if interpret else value.compiled
+                of_tier[name] = value.interpreted if interpret else value.compiled
             elif interpret and isinstance(value, ModuleType) and value is math:
-                mine[name] = _MATH
+                of_tier[name] = _MATH
     return tier[id(names)]

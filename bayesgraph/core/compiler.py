@@ -57,7 +57,8 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         try:
             return super().load_overload(sig, target_context)
         except Exception:
-            # Whatever a damaged file makes the reader raise, compiling again mends it.
+            # Whatever a damaged file makes the reader raise, compiling again mends it: None says
+            # that nothing is cached.
             with suppress(Exception):
                 self.flush()
             return None
@@ -104,7 +105,10 @@ def _warn_of_memory(why: str) -> None:
 
 
 def compile_wanted() -> None:
-    """Compile the kernels that are wanted, with low priority, until the end of standard input."""
+    """Compile the kernels that are wanted, with low priority, and end this process.
+
+    It ends when no more are wanted, or with its standard input.
+    """
     Thread(target=_end_with_the_input, daemon=True).start()
     with suppress(AttributeError, OSError):
         os.nice(10)
@@ -119,7 +123,8 @@ def compile_wanted() -> None:
                 kernel = getattr(import_module(module), name)
                 kernel.compiled.compile(tuple(map(_type_of, arguments)))
                 library.add("", kernel.name)
-    os._exit(0)  # the thread reads
+    # An ordinary exit would need the lock of standard input, which the thread holds while it reads.
+    os._exit(0)
 
 
 def _end_with_the_input() -> None:

@@ -125,6 +125,7 @@ def rounded(value: float, digits: int = 4, *, signed: bool = False, grouped: boo
         can be given as a number again.
     """
     form = ("+" if signed else "") + ("," if grouped else "")
+    # "g" takes an exponent for whole parts of more than `digits` digits.
     text = f"{value:{form}.{digits}g}"
     return f"{value:{form}.0f}" if "e+" in text and abs(value) < _LONGEST_WHOLE else text
 
@@ -151,6 +152,7 @@ def _first_digits(text: str, longest: int) -> str:
     # At least one decimal, however long the whole part is.
     kept = mantissa[: max(places, mantissa.find(".") + 2)]
     short = f"{kept}…{e}{exponent}"
+    # Texts without decimals stay, and those that would not become shorter.
     return short if "." in kept and len(text) > max(longest, len(short)) else text
 
 
@@ -204,7 +206,7 @@ class DisplayTable:
                 cell.ljust(w) if j < self.labels else cell.rjust(w)
                 for j, (cell, w) in enumerate(zip(line, widths, strict=True))
             ]
-            cells += bars[i : i + 1]
+            cells += bars[i : i + 1]  # nothing if there are no bars
             body.append(f"  {'  '.join(cells)}".rstrip() + below[i])
         note = [indented(_lines(self.note))] if self.note else []
         return "\n".join([_lines(self.title), *body, *note])
@@ -237,6 +239,7 @@ class DisplayTable:
             header = [self.header[j] for j in shown] if self.header else []
             rows = [[row[j] for j in shown] for row in self.rows]
             part_of_it = replace(self, title="", rows=rows, header=header, note="")
+            # The empty title is an empty first line.
             texts.append(part_of_it.text().removeprefix("\n"))
         note = [indented(_lines(self.note))] if self.note else []
         return "\n".join([_lines(self.title), *texts, *note])
@@ -300,6 +303,7 @@ class DisplayedList(list[T]):
     """List of results that a notebook shows as one table, with a row for the table of each."""
 
     def _repr_html_(self) -> str:
+        # The tables have rows of a label and a text: the labels become the header.
         tables = [item._display() for item in self[:_MOST_ROWS]]
         rows = [[table.title, *(row[1] for row in table.rows)] for table in tables]
         header = ["", *(row[0] for row in tables[0].rows)] if tables else []
@@ -318,7 +322,7 @@ class DisplayedByName(Displayed, Mapping[Any, Any]):
     def __getitem__(self, name: Any) -> Any:
         try:
             return self._by_name[name]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError):  # TypeError: the name cannot be hashed
             raise unknown_variable(name, self._by_name, where=self._where) from None
 
     def __iter__(self) -> Iterator[Any]:

@@ -51,6 +51,7 @@ class Arrangement(tuple[Variable, ...]):
 
     def places(self, variables: tuple[Variable, ...]) -> NDArray[np.int64]:
         """Return the places of several variables, -1 for those that the table lacks."""
+        # Compared by identity, which is quick: callers keep their tuples.
         asked, places = self._last[0]
         if asked is not variables:
             places = np.array([self.place.get(v, -1) for v in variables], dtype=np.int64)
@@ -218,22 +219,26 @@ class Evidence:
         """What `split` returns: the networks of an average split the same evidence."""
         n_rows, columns = self.n_rows, tuple(self.columns)
         counts = list(zip(columns, self._observed_counts(columns), strict=True))
-        left = self
+        kept = self
+        # Without rows no column counts as empty.
         if n_rows and len(there := [v for v, n in counts if n]) < len(columns):
-            left = self._only(there)
+            kept = self._only(there)
         partial = [v for v, n in counts if 0 < n < n_rows]
         # Missing counts are not looked for here: evidence with counts is never marked complete.
-        complete = not partial and not _has_vectors(left.columns)
-        return Evidence(n_rows, left.columns, self.likelihoods, complete, left.matrices), partial
+        complete = not partial and not _has_vectors(kept.columns)
+        return Evidence(n_rows, kept.columns, self.likelihoods, complete, kept.matrices), partial
 
     def _only(self, variables: list[Variable]) -> Evidence:
-        """Return the evidence with the columns of the given variables, in their order."""
+        """Return the evidence with the columns of the given variables, in their order.
+
+        Evidence in matrices comes back without its likelihoods, which `_split` adds.
+        """
         if isinstance(self.columns, MatrixColumns):
             return Evidence.of_matrices(*self.columns.only(variables))
         columns = {variable: self.columns[variable] for variable in variables}
-        # For kernels that read all columns that are left at once.
-        left = [_without_empty(scope, matrix, columns) for scope, matrix in self.matrices]
-        return replace(self, columns=columns, matrices=tuple([m for m in left if m[0]]))
+        # Without the columns of other variables, for kernels that read all columns at once.
+        kept = [_without_empty(scope, matrix, columns) for scope, matrix in self.matrices]
+        return replace(self, columns=columns, matrices=tuple([m for m in kept if m[0]]))
 
     def _observed_counts(self, columns: tuple[Variable, ...]) -> list[int]:
         """Return for each column the number of rows in which its variable is observed."""
@@ -243,6 +248,7 @@ class Evidence:
             observed = _is_observed(variables[0], matrix)
             numbers: list[int]
             if self.n_rows < _MANY:
+                # Of one row the mask itself: True counts as 1.
                 numbers = (observed[0] if self.n_rows == 1 else observed.sum(axis=0)).tolist()
             else:
                 # Several times faster than sums of many rows.

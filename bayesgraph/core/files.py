@@ -37,6 +37,7 @@ from bayesgraph.core.errors import (
 # allocated.
 
 
+# What reading may allocate by default: so much for any file, and for each of its bytes.
 _FREE = 64 << 20
 _PER_BYTE = 40
 # A gzip file inflates at most so many times, tiny files of repetitive text excepted.
@@ -61,6 +62,13 @@ class Budget:
         Bytes of the file.
     limit : int, optional
         Bytes that may be allocated; by default 64 MB and 40 times the file's bytes.
+
+    Attributes
+    ----------
+    source : str
+    limit : int
+    inflated : int
+        Bytes to which compressed content may inflate.
     """
 
     def __init__(self, source: str, size: int, limit: int | None = None) -> None:
@@ -285,6 +293,7 @@ def read_unzipped(path: PathLike, limit: int | None = None) -> tuple[bytes, Budg
         return data, budget
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            # One byte more tells whether there are too many.
             content = stream.read(budget.inflated + 1)
     except (EOFError, OSError, zlib.error) as error:
         raise FileFormatError(

@@ -32,6 +32,7 @@ Result = TypeVar("Result")
 
 
 def _available() -> int:
+    """Return NUMBA_NUM_THREADS; if it is not set or 0, the processors that this process may use."""
     text = os.environ.get("NUMBA_NUM_THREADS", "0")
     if not text.isdecimal():
         raise ValueError(
@@ -62,7 +63,7 @@ def _without_limits() -> None:
     if _blas_limits:
         _blas_limits[0].restore_original_limits()
         _blas_limits.clear()
-    _blas_lock.release()
+    _blas_lock.release()  # acquired before the fork
 
 
 if hasattr(os, "register_at_fork"):
@@ -102,6 +103,7 @@ _TOGETHER = 64
 _OPERATIONS = 1 << 18
 
 
+# Its attribute `alone` says whether the thread computes all loops itself.
 _thread = local()
 
 
@@ -150,8 +152,8 @@ def over_rows(
     pieces = max(1, min(_n_threads(), n_rows // minimum))
     # Ranges start at multiples of the block size, so that each row is computed in the same way by
     # any number of threads.
-    ends = [n_rows * i // pieces // together * together for i in range(pieces)]
-    at_once([partial(work, a, b) for a, b in pairwise([*ends, n_rows])])
+    starts = [n_rows * i // pieces // together * together for i in range(pieces)]
+    at_once([partial(work, a, b) for a, b in pairwise([*starts, n_rows])])
 
 
 def by_rows(
@@ -187,7 +189,8 @@ def over_pairs(work: Callable[[int, int], None], n: int, cost: int) -> None:
         Approximate number of operations for all pairs.
     """
     pieces = max(1, min(_n_threads(), n, cost // _OPERATIONS))
-    # The pairs that begin at i or behind it are a share of ((n - i) / n)².
+    # The pairs that begin at i or behind it are a share of ((n - i) / n)² of all, so that a share p
+    # begins before n (1 - √(1 - p)).
     ends = [round(n * (1.0 - (1.0 - piece / pieces) ** 0.5)) for piece in range(pieces + 1)]
     at_once([partial(work, a, b) for a, b in pairwise(ends) if a < b])
 
@@ -202,6 +205,7 @@ def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
     """
     if len(tasks) < 2 or _n_threads() < 2:
         return [task() for task in tasks]
+    # This thread runs the first task itself.
     others = [_pool(os.getpid(), N_THREADS - 1).submit(task) for task in tasks[1:]]
     return [tasks[0](), *(other.result() for other in others)]
 
@@ -216,16 +220,17 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Itera
     if n_threads == 1:
         yield from map(function, items)
         return
-    rest = iter(items)
-    first = deque(islice(rest, 2))
-    if len(first) < 2:
-        yield from map(function, first)
+    # Two items are taken first: a single one needs no other thread.
+    later = iter(items)
+    first_two = deque(islice(later, 2))
+    if len(first_two) < 2:
+        yield from map(function, first_two)
         return
     # Items are taken out, so that nobody holds those that are done.
-    ahead = (first.popleft() for _ in range(2))
+    ahead = (first_two.popleft() for _ in range(2))
     pool = ThreadPoolExecutor(n_threads, "bayesgraph-items")
     try:
-        yield from ordered(pool.submit, partial(_alone, function), chain(ahead, rest), n_threads)
+        yield from ordered(pool.submit, partial(_alone, function), chain(ahead, later), n_threads)
     finally:  # also if the caller stops, or is interrupted
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -286,6 +291,7 @@ def format_bytes(number: float) -> str:
 
 def format_seconds(number: float) -> str:
     """Return a duration in seconds as text with a unit."""
+    # From about four months on in years, which have 365.2425 days.
     if number > 1e7:
         return f"{number / 31_556_952:.3g} years"
     for unit, size in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):

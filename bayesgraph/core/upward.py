@@ -1,4 +1,4 @@
-"""What models and estimators offer although a higher room implements it; nothing else reaches up.
+"""Methods of models and estimators that packages above theirs implement; nothing else reaches up.
 
 `UPWARD` lists the methods, and `Ask` shows the functions of :mod:`bayesgraph.questions`. Both are
 imported when they are first looked up.
@@ -14,7 +14,7 @@ from typing import Any
 
 from bayesgraph.core.errors import MissingDependencyError, RenderError, suggestion
 
-# Methods that functions of higher rooms implement.
+# Methods, and the functions that implement them, in packages that import those of the models.
 UPWARD = {
     "save": "bayesgraph.files:save",
     "render": "bayesgraph.pictures:render",

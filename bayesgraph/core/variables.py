@@ -83,7 +83,10 @@ _SHARED_STATES = 1000
 
 
 def _indices(name: Name, values: tuple[State, ...]) -> tuple[dict[Any, int], dict[State, int]]:
-    """Return the index of each state by type and value, and by value, after checking all states."""
+    """Return the index of each state by type and value, and by value, after checking all states.
+
+    By its value alone, a state that equals another one (True and 1) has the mark -1.
+    """
     if not values:
         raise EvidenceError(f"Variable {name!r} needs at least one state; got none.")
     for value in values:
@@ -121,6 +124,8 @@ def _shared(values: tuple[State, ...]) -> _Indexed:
 
 def _indexed(name: Name, values: tuple[State, ...]) -> _Indexed:
     """Return states as variables have them, with their indices."""
+    # States that are all text or all whole numbers need no conversion. They are shared, unless they
+    # are very many, or one is there twice: its error names the variable.
     if {*map(type, values)} not in ({str}, {int}):
         values = tuple(map(plain, values))
     elif len(values) <= _SHARED_STATES and len({*values}) == len(values):
@@ -157,6 +162,7 @@ def _types(value: Any) -> Any:
     # 0.0 and -0.0 are equal, and only their sign tells them apart.
     if set(types) == {float}:
         return tuple(map(math.copysign, repeat(1.0), value))
+    # With tuples, or floats among others, item by item.
     return tuple(map(_types, value)) if tuple in types or float in types else types
 
 
@@ -190,6 +196,7 @@ class Discrete(metaclass=_Unique):
     1
     """
 
+    # `_by_type` and `_by_equality` have the index of each state; see `_indices`.
     __slots__ = ("__weakref__", "_by_equality", "_by_type", "cardinality", "name", "states")
 
     name: Name
@@ -296,6 +303,7 @@ class Binned(Discrete):
     def __init__(self, name: Name, cuts: Iterable[float]) -> None:
         self.cuts = tuple(map(float, cuts))
         ends = [-math.inf, *self.cuts, math.inf]
+        # Between infinite ends, so that no cut is infinite; NaN is not below any number.
         if not all(map(operator.lt, ends, ends[1:])):
             raise EvidenceError(
                 f"The cuts of {name!r} are finite numbers in ascending order; got {self.cuts!r}."
@@ -325,6 +333,7 @@ class Binned(Discrete):
         cuts = np.array(self.cuts)
         if not len(cuts):
             return np.array([0.0, 1.0])
+        # The two intervals of a single cut are as wide as the cut is large.
         widths = np.diff(cuts) if len(cuts) > 1 else np.array([abs(cuts[0]) or 1.0])
         return np.concatenate([[cuts[0] - widths[0]], cuts, [cuts[-1] + widths[-1]]])
 
@@ -333,6 +342,7 @@ class Binned(Discrete):
 
         Each cut of this variable is one of the cuts of `finer`.
         """
+        # An interval is where its upper end is, which is part of it.
         return self.codes(np.array([*finer.cuts, math.inf]))
 
     def encode(self, value: object) -> int:
@@ -450,6 +460,7 @@ class Grouped(Discrete):
         With `others`, any other value belongs to the last group. It replaces `Discrete.find`.
         """
         code = self._values.find(state)
+        # -1 stands for several values that are equal.
         if code is not None:
             return code if code < 0 else self.group_of[code]
         code = super().find(state)
@@ -482,6 +493,7 @@ def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
             shown.append(str(group[len(shown)]))
         left = len(group) - len(shown)
         label = "{" + ", ".join(shown) + (f", and {left} more" if left else "") + "}"
+        # Until no other state, and no value, is this text.
         while label in labels or label in values:
             label += "'"
         labels.append(label)
@@ -640,6 +652,7 @@ class CountVector(metaclass=_Unique):
         if not {type(item) for item in self.items} <= _PLAIN:
             self.items = tuple(_plain_name(item) for item in self.items)
         if len(set(self.items)) < len(self.items):
+            # The first item that is in the set already: `add` puts it there, and returns None.
             before: set[Name] = set()
             twice = next(item for item in self.items if item in before or before.add(item))  # type: ignore[func-returns-value]
             raise EvidenceError(f"The counts {name!r} have the item {twice!r} more than once.")
@@ -672,6 +685,7 @@ class CountVector(metaclass=_Unique):
                 numbers[at] = self._number(item, count)
             return numbers
         dense = value.toarray() if hasattr(value, "toarray") else value
+        # As objects, so that None and texts reach the check of each count.
         try:
             entries = np.asarray(dense, dtype=object).reshape(-1)
         except (TypeError, ValueError):
@@ -711,6 +725,7 @@ def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
     kinds = {type(state) for state in variable.states}
     if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (codes < 0).any():
         states = np.array(variable.states)
+        # Integers beyond 64 bits are objects.
         if states.dtype.kind != "O":
             return np.asarray(states[codes])
     # The last entry, None, is that of the code -1.

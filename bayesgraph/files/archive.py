@@ -53,11 +53,12 @@ VERSION = 1
 
 _HEADER = "header.json"
 _MARK = b"sha256:"
-_DIGITS = 64
+_DIGITS = 64  # hexadecimal digits of a SHA-256
 _CHUNK = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER = 30  # bytes before a member's name, which is followed by an extra field
 _NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
+# The beginning of a .npy file of version 1.0, with one axis and a little-endian dtype.
 _NPY = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<|][biuf][1248])', 'fortran_order': False, "
     rb"'shape': \((\d{1,18}),\), \} *+\n",
@@ -76,6 +77,7 @@ class ArrayWriter:
     """Collects the arrays of a model in groups."""
 
     def __init__(self) -> None:
+        # The arrays of each group, flat, and how many numbers they have together.
         self.groups: dict[str, list[NDArray[Any]]] = {}
         self._sizes: dict[str, int] = {}
 
@@ -180,6 +182,7 @@ def archive_bytes(kind: str, model: dict[str, Any], arrays: ArrayWriter) -> byte
 
 
 def _json_bytes(header: Any) -> bytes:
+    """Return a header as JSON, in the one form that is written: ASCII, without blanks."""
     text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.encode()
 
@@ -200,12 +203,13 @@ def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]
 def _info(name: str) -> zipfile.ZipInfo:
     """Return the record of a member, the same on every machine and at every time."""
     info = zipfile.ZipInfo(name, _EPOCH)
-    info.create_system = 3  # the default depends on the operating system
-    info.external_attr = 0o644 << 16
+    info.create_system = 3  # Unix; the default depends on the operating system
+    info.external_attr = 0o644 << 16  # permissions of Unix are in the upper half
     return info
 
 
 def _member(group: object) -> str:
+    """Return the name of the member of the zip that has the arrays of a group."""
     return f"{group}.npy"
 
 
@@ -318,12 +322,15 @@ _FRACTION = re.compile(r"-?\d++(?:/\d++)?")
 
 
 class _Codec(NamedTuple):
+    """How values of a type are written as text: the tag of the type, and both directions."""
+
     tag: str
     encode: Callable[[Any], str]
     decode: Callable[[str], Any]
 
 
 def _decode_fraction(text: str) -> Fraction:
+    """Return the fraction of a text such as ``1/3``."""
     # Fraction("1e99999999") would compute the power.
     if not _FRACTION.fullmatch(text):
         raise ValueError(f"expected a fraction such as '1/3'; got {text!r:.80}")
@@ -331,6 +338,7 @@ def _decode_fraction(text: str) -> Fraction:
 
 
 def _decode_timedelta(text: str) -> datetime.timedelta:
+    """Return the duration of a text such as ``1,3600,0``: days, seconds and microseconds."""
     days, seconds, microseconds = map(int, text.split(","))
     return datetime.timedelta(days, seconds, microseconds)
 
@@ -422,6 +430,7 @@ def decode_value(value: Json) -> Any:
             codec = _BY_TAG[tag]
             read = codec.decode(content)
             # NaN is no state, and `encode_value` writes no other text of a value, such as "1.50".
+            # Small integers are written as JSON numbers.
             is_large = type(read) is not int or abs(read) >= _SAFE_INTEGER
             if read == read and codec.encode(read) == content and is_large:
                 return read

@@ -38,6 +38,7 @@ _BLOCK = re.compile(
     rf"\{{(?P<body>{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+)\}}\s*+;?+"
 )
 _KIND = re.compile(r"(?:network|variable|probability)\b")
+# A quoted name (group 1), a bar (group 2) or another word.
 _WORD = re.compile(r'"([^"]*+)"|([|])|([^\s,|"]++)')
 _PROPERTY = r'property\b[^;"]*+(?:"[^"]*+"[^;"]*+)*+;'
 _PROPERTIES = re.compile(_PROPERTY)
@@ -49,6 +50,7 @@ _ENTRY = re.compile(
     r'\s*+(?:(?:\(([^()"]*+(?:"[^"]*+"[^()"]*+)*+)\)|\b(table|default)\b)'
     rf"([-+.0-9eE,\s]*+);|{_PROPERTY})"
 )
+# The bytes to remove so that only the signs between words stay.
 _NOT_SIGNS = bytes(set(range(256)) - set(b'(),;"'))
 
 
@@ -108,6 +110,11 @@ class _Block(NamedTuple):
 
 
 class _Parser:
+    """Reads the blocks of a BIF text, and declares variables and tables in a draft of the network.
+
+    Positions, such as `at`, are those in the text without comments; errors give their lines.
+    """
+
     def __init__(self, text: BlockText, draft: Draft) -> None:
         self._text = text
         self._draft = draft
@@ -160,7 +167,11 @@ class _Parser:
     def _entries(
         self, block: _Block, pattern: re.Pattern[str], of: str, expected: str
     ) -> Iterator[re.Match[str]]:
-        """Yield the entries of a block that a pattern matches; those without groups are skipped."""
+        """Yield the entries of a block that a pattern matches; properties are skipped.
+
+        `of` is the part of the file that properties are left out of (see `skip`), and `expected`
+        says in errors what an entry is.
+        """
         at, end = block.body
         while match := pattern.match(self._text.text, at, end):
             # Only the pattern's alternative of a property has no groups.
@@ -289,7 +300,7 @@ class _Parser:
                 "are missing and there is no 'default'.",
             )
         table = np.full((n_rows, size), 0.0 if default is None else default)
-        if rows:
+        if rows:  # what is left in it is by the index of a configuration
             table[list(rows)] = list(rows.values())
         return self._draft.table(
             block.start, family, table, place=lambda row: places.get(row, block.start)
@@ -371,6 +382,7 @@ def _table_of_rows(
         return None
     indices = np.zeros(n_rows, np.intp)
     try:
+        # Parents come first in all three; `shape` and `columns` go on with the child.
         for code_of, card, column in zip(codes, shape, columns, strict=False):
             # Few words are different ones, with the blanks around them.
             code_of_word = {word: code_of[word.strip()] for word in {*column}}

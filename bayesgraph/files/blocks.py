@@ -44,10 +44,13 @@ _HEAD = re.compile(rf"\s*+(?P<head>(?:[^;\"{{}}]++|{STRING})*+)\{{", re.DOTALL)
 _TAIL = re.compile(rf"(?:[^;\"{{}}]++|{STRING})*+;", re.DOTALL)
 _CLOSE = re.compile(r"\s*+\}\s*+;?+")
 _WORD = re.compile(rf"({STRING})|[^\s,\"]++", re.DOTALL)
+# A comma that is first, last or follows another one: an item of the list is left out.
 _LEFT_OUT = re.compile(r"\A\s*+,|,\s*+(?:,|\Z)")
 _ESCAPE = re.compile(r"\\(?:(\n)[ \t]*+|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+# What a sign behind a backslash stands for, and how such characters are written.
 _MEANS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _ESCAPED = {meant: f"\\{sign}" for sign, meant in _MEANS.items()}
+# What is written by an escape: quotes, backslashes, control characters and halves of surrogates.
 _NOT_PLAIN = re.compile('["\\\\\x00-\x1f\x7f\ud800-\udfff]')
 
 
@@ -91,7 +94,7 @@ class Head(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What braces hold: fields, the heads of blocks, and the position after the closing brace."""
+    """What braces hold: fields by name, the heads of blocks, and the position after the brace."""
 
     fields: dict[str, Field]
     blocks: list[Head]
@@ -141,10 +144,11 @@ class BlockText:
         self.source = budget.source
         self.sidecar: list[str] = []
         text = decoded(data, budget, encoding)
-        self.text = text
+        self.text = text  # with comments at first, for the lines in errors of `_without`
         if line in text or (between and "/*" in text):
             # No group stands around them: the search is for their first characters then, and fast.
-            # The last choice is a comment that does not end.
+            # The last choice is a comment that does not end. A text times False is empty: without
+            # `between` only comments to the end of a line are sought.
             pattern = rf"{string}|{re.escape(line)}[^\n]*+" + r"|/\*.*?\*/|/\*.*+" * between
             self.text = re.sub(pattern, partial(self._without, line), text, flags=re.DOTALL)
 
@@ -181,6 +185,7 @@ class BlockText:
     def seen(self, at: int, end: int | None = None) -> str:
         """Return the beginning of the text from `at` to `end`, for messages."""
         start = self.after_blanks(at)
+        # 40 characters are shown; more are looked at for the end of the line, but not a whole file.
         line = self.text[start : start + 200 if end is None else min(end, start + 200)]
         line = line.split("\n", 1)[0].strip()
         return repr(line[:40]) if line else "the end"
@@ -319,6 +324,7 @@ class NodeReader:
     def __init__(self, text: BlockText, draft: Draft) -> None:
         self._text = text
         self._draft = draft
+        # The node blocks, in their order; `_read` finds them.
         self._nodes: list[Node] = []
         # Fields of the network.
         self._net: dict[str, Field] = {}
@@ -383,6 +389,7 @@ def quoted_text(text: str, quote: str = '\\"') -> str:
     """
 
     def escaped(match: re.Match[str]) -> str:
+        # Signs without a letter of their own are written by their number.
         sign = match[0]
         return quote if sign == '"' else _ESCAPED.get(sign, f"\\u{ord(sign):04x}")
 
@@ -493,6 +500,7 @@ def check_nesting(text: str, cards: Sequence[int]) -> None:
     if signs in (b"", row) or signs == row * math.prod(cards):
         return
     # From the innermost level outwards: ``(()())`` for each state of the parent before the last.
+    # All rows may also be in one pair of parentheses, without levels between.
     expected = row
     for card in reversed(cards):
         expected = b"(%b)" % (expected * card)

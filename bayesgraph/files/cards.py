@@ -123,6 +123,7 @@ def variables_table(model: models.Model) -> DisplayTable:
         cells = [shortened(variable.name), _kind_of(variable)]
         if single is not None:
             cpd = single[variable.name]
+            # A line has room for two parents.
             parents = ", ".join(shortened(p.name, 12) for p in cpd.parents[:2])
             more = len(cpd.parents) - 2
             parents += f" and {more} more" if more > 0 else ""
@@ -167,7 +168,8 @@ def shortened(name: object, length: int = _NAME) -> str:
 # ----------- The checksum of a model's parameters, the same for the same distributions in any file
 
 
-# What files hold of a model beside its distributions.
+# Fields that files hold of a model beside its distributions, and the beginning of the names of
+# groups of arrays that posteriors of the parameters have.
 _BESIDE = ("training", "annotations", "arc_scores", "arc_probabilities", "posterior")
 _POSTERIORS = "ParameterPosterior."
 
@@ -362,7 +364,7 @@ def _row_facts(rows: TrainingRows | None) -> list[tuple[str, str]]:
 def _missing_table(training: Training) -> DisplayTable:
     """Return the section with the columns that have the most missing values."""
     ranked = sorted(training.missing.items(), key=lambda item: -item[1])
-    shown, n_rows = ranked[:_LISTED], training.rows.n_rows if training.rows else 0
+    shown, n_rows = ranked[:_LISTED], (training.rows.n_rows if training.rows else 0)
     # A vector of counts may lack more cells than there are rows.
     shares = [min(n / n_rows, 1.0) if n_rows else 0.0 for _, n in shown]
     cells = [
@@ -399,6 +401,7 @@ def _structure_table(source: Any, model: models.Model, checksum: str | None) -> 
 
 
 def _of_class(target: Any) -> str:
+    """Return the name of the target of a model, and of a class how many states it has."""
     name = shortened(target.name, 40)
     return f"{name}, of {target.cardinality:,} states" if isinstance(target, Discrete) else name
 

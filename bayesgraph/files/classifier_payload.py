@@ -44,17 +44,18 @@ def _weights(array: Floats, *shapes: tuple[int, ...]) -> None:
 
 
 def _moments(moments: statistics.GroupMoments, shape: tuple[int, int]) -> None:
-    """Check counts, means and sums of squares of groups."""
+    """Check counts, means and sums of squares of groups, each of the shape (groups, columns)."""
     _weights(moments.count, shape)
     _finite(moments.mean, shape)
     _weights(moments.square, shape)
 
 
 def _n_groups(request: Any) -> int:
+    """Return the number of groups of rows that are counted apart: the states of `given`."""
     return 1 if request.given is None else request.given.cardinality
 
 
-def _columns(request: Any) -> tuple[int, list[int], int]:
+def _sizes(request: Any) -> tuple[int, list[int], int]:
     """Return the sizes that the arrays of a summary have.
 
     These are the number of groups (states of the variable `given`), the cardinality of each
@@ -71,7 +72,7 @@ def _columns(request: Any) -> tuple[int, list[int], int]:
 
 def _check_singles(summary: statistics.SinglesSummary) -> None:
     """Check the statistics of single columns."""
-    n_groups, cards, n_numbers = _columns(summary.request)
+    n_groups, cards, n_numbers = _sizes(summary.request)
     _weights(summary.totals, (n_groups,))
     # The states of all discrete columns stand side by side.
     _weights(summary.counts, (n_groups, sum(cards)))
@@ -80,7 +81,7 @@ def _check_singles(summary: statistics.SinglesSummary) -> None:
 
 def _check_pairs(summary: statistics.PairsSummary) -> None:
     """Check the statistics of pairs of columns, and those of the columns themselves."""
-    n_groups, cards, n_numbers = _columns(summary.request)
+    n_groups, cards, n_numbers = _sizes(summary.request)
     if attributes(summary.request) != attributes(summary.singles.request):
         raise ValueError("statistics of pairs and of columns are of others")
     # A cell for the states of each pair of different columns: half of all pairs of states, without
@@ -114,13 +115,13 @@ def _check_transformed(summary: statistics.MomentsSummary) -> None:
     functions = summary.request.functions
     if not set(functions) <= statistics.TRANSFORMS.keys():
         raise ValueError(f"moments are of the unknown functions {functions!r:.80}")
-    n_groups, _, n_numbers = _columns(summary.request)
+    n_groups, _, n_numbers = _sizes(summary.request)
     _moments(summary.moments, (n_groups, n_numbers * len(functions)))
 
 
 def _check_samples(summary: statistics.SamplesSummary) -> None:
     """Check values and their weights, by column and group."""
-    n_groups, _, n = _columns(summary.request)
+    n_groups, _, n = _sizes(summary.request)
     # Values and weights are lists of n continuous columns, each a list with an array by group.
     if [len(column) for column in (*summary.values, *summary.weights)] != [n_groups] * 2 * n:
         raise ValueError("the values and weights are not those of the columns")
@@ -154,8 +155,9 @@ dataclass_record(statistics.SamplesSummary, _check_samples)
 
 def _trimmed(summary: statistics.TotalsSummary) -> dict[str, Any]:
     """Return the fields of a summary, with the histogram of lengths up to the last that occurs."""
-    last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
-    return {**attributes(summary), "lengths": summary.lengths[:, :last]}
+    # The axes are groups and bins; no bin is left of a histogram that is empty.
+    n_bins = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
+    return {**attributes(summary), "lengths": summary.lengths[:, :n_bins]}
 
 
 @record("TotalsSummary", statistics.TotalsSummary, _trimmed)
@@ -167,7 +169,7 @@ def _totals(
     if threshold is not None and not math.isfinite(threshold):
         raise ValueError(f"expected a threshold; got {threshold!r:.80}")
     _weights(lengths, (n_groups, min(lengths.shape[-1], len(LENGTHS))))
-    budget.take(8 * n_groups * len(LENGTHS), "the lengths of rows")
+    budget.take(8 * n_groups * len(LENGTHS), "the lengths of rows")  # floats of 8 bytes
     whole = np.zeros((n_groups, len(LENGTHS)))
     whole[:, : lengths.shape[-1]] = lengths
     _weights(sums, (n_groups, n_items))
@@ -180,6 +182,7 @@ def _totals(
     "Statistics", statistics.Statistics, lambda value: {"summaries": [*value.summaries.values()]}
 )
 def _statistics(summaries: list[Any]) -> statistics.Statistics:
+    """Return statistics of their summaries, of which each has another request."""
     return statistics.Statistics(
         without_repeats((summary.request, summary) for summary in summaries)
     )
@@ -190,7 +193,8 @@ def _statistics(summaries: list[Any]) -> statistics.Statistics:
 
 for _dataclass in (learning.Candidate, learning.Choice, learning.StreamSettings):
     dataclass_record(_dataclass)
-# Other classes of bayesgraph whose objects may be parameters.
+# Other classes of bayesgraph whose objects may be parameters: the class itself makes an object of
+# its parameters.
 for _kind in dict.fromkeys(
     (learning.ADWIN, statistics.Smoothing, *classifiers.DISCRETIZERS.values())
 ):
@@ -205,6 +209,7 @@ def _learner(learner: str, options: dict[str, Any]) -> Any:
 
 def _learner_fields(value: Any) -> dict[str, Any]:
     """Return the name of a learner of structures, and the options that are set of it."""
+    # `card_of` returns None for what is no learner, of which a record does not ask the fields.
     name, options = learning.card_of(value) or ("", {})
     return {"learner": name, "options": dict(options)}
 
@@ -216,6 +221,7 @@ RECORDS["learner"] = Record(
 
 @record("graph", nx.DiGraph, lambda graph: {"nodes": [*graph.nodes], "arcs": [*graph.edges]})
 def _graph(nodes: list[Any], arcs: list[Any]) -> Any:
+    """Return a directed graph of nodes and arcs, which some learners take as a parameter."""
     graph: nx.DiGraph = nx.DiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from(arcs)
@@ -249,7 +255,7 @@ def check_parameters(model: Any) -> None:
     check_unseen(getattr(model, "unseen", "missing"))
 
 
-def _about(model: Any) -> dict[str, Any]:
+def _unfitted_fields(model: Any) -> dict[str, Any]:
     """Return an estimator's class, parameters and layout of columns."""
     check_parameters(model)
     parameters = model.get_params(deep=False).items()
@@ -261,7 +267,7 @@ def _about(model: Any) -> dict[str, Any]:
     }
 
 
-def _made(
+def _unfitted(
     estimator: str, parameters: Mapping[str, Any], layout: classifiers.Layout, *, named: bool
 ) -> Any:
     """Return an estimator that knows its columns, and is not fitted."""
@@ -274,7 +280,7 @@ def _made(
 # ---------------------------------------------------------------------------- fitted estimators
 
 
-def _holds(model: Any) -> bool:
+def _is_estimator(model: Any) -> bool:
     """Return whether a model is of an estimator class of bayesgraph that is not streaming."""
     kind = type(model)
     ours = getattr(classifiers, kind.__name__, None) is kind and issubclass(
@@ -283,13 +289,13 @@ def _holds(model: Any) -> bool:
     return ours and not isinstance(model, classifiers.StreamingNaiveBayesClassifier)
 
 
-def _fields(model: Any) -> dict[str, Any]:
+def _estimator_fields(model: Any) -> dict[str, Any]:
     """Return the stored fields of a fitted estimator."""
     parameters = inspect.signature(type(model)).parameters
     values = model.get_params(deep=False)
     fitted = {name: getattr(model, name, None) for name in model._fitted}
     return {
-        **_about(model),
+        **_unfitted_fields(model),
         # The parameters that `repr` shows, in its order: those that are not as by default.
         "changed": [n for n in sorted(values) if repr(values[n]) != repr(parameters[n].default)],
         "network": model.network_,
@@ -315,8 +321,11 @@ def _estimator(
     label_type: str | None = None,
     statistics: statistics.Statistics | None = None,
 ) -> Any:
-    """Return a fitted estimator of its stored fields."""
-    model = _made(estimator, parameters, layout, named=named)
+    """Return a fitted estimator, given the fields of `_estimator_fields`.
+
+    `changed` is for what loads only a part of the file, and shows the estimator as a text.
+    """
+    model = _unfitted(estimator, parameters, layout, named=named)
     model.network_, model.target_, model.features_ = network, target, tuple(features)
     classes = saved(network, target, features, label_type, budget)
     if classes is not None:
@@ -333,19 +342,19 @@ def _estimator(
     return model
 
 
-RECORDS["estimator"] = Record(_holds, _fields, _estimator)
+RECORDS["estimator"] = Record(_is_estimator, _estimator_fields, _estimator)
 
 
 # --------------------------------- collected statistics: parts that sites send to whoever adds them
 
 
-def _part_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
+def _collected_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
     """Return the stored fields of collected statistics."""
-    # `_about` asks for the layout, which the estimator itself is not to get.
+    # `_unfitted_fields` asks for the layout, which the estimator itself is not to get.
     estimator = copy(part.estimator)
     classifiers.set_columns(estimator, part.layout, named=part.named)
     return {
-        **_about(estimator),
+        **_unfitted_fields(estimator),
         "features": list(part.features),
         "target": part.target,
         "label_type": part.classes.dtype.str,
@@ -354,8 +363,8 @@ def _part_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
     }
 
 
-@record("collected statistics", classifiers.CollectedStatistics, _part_fields)
-def _part(
+@record("collected statistics", classifiers.CollectedStatistics, _collected_fields)
+def _collected(
     budget: Budget,
     estimator: str,
     parameters: dict[str, Any],
@@ -367,7 +376,7 @@ def _part(
     statistics: statistics.Statistics,
     rows: TrainingRows | None,
 ) -> classifiers.CollectedStatistics:
-    """Return collected statistics of their stored fields."""
+    """Return collected statistics, given the fields of `_collected_fields`."""
     kind = estimator_class(estimator)
     if not issubclass(kind, classifiers.NetworkClassifier):
         raise ValueError(f"{estimator!r:.80} has no statistics")
@@ -409,7 +418,7 @@ def _stream_fields(model: classifiers.StreamingNaiveBayesClassifier) -> dict[str
     # The name of each discrete column, and its codes by type and state.
     vocabularies = zip(columns.states, columns.vocabularies, strict=True)
     return {
-        **_about(model),
+        **_unfitted_fields(model),
         "classes": model.classes_.tolist(),
         "label_type": model.classes_.dtype.str,
         "target": model.target_name_,
@@ -441,8 +450,8 @@ def _stream(
     version: str,
     state: dict[str, NDArray[Any]],
 ) -> classifiers.StreamingNaiveBayesClassifier:
-    """Return a streaming classifier of its stored fields."""
-    model: classifiers.StreamingNaiveBayesClassifier = _made(
+    """Return a streaming classifier, given the fields of `_stream_fields`."""
+    model: classifiers.StreamingNaiveBayesClassifier = _unfitted(
         estimator, parameters, layout, named=named
     )
     if type(model) not in CLASSES:

@@ -111,7 +111,7 @@ def _interval(number: float, levels: Sequence[float]) -> int:
 # --------------------------------------------------------------------- Parser of Netica's DNE text
 
 
-# Fields that are read, or told of by a warning.
+# Fields of nodes that are read, or told of by a warning; and what to do about nodes of other kinds.
 _OF_NODES = (
     *("kind", "discrete", "chance", "states", "numstates", "parents", "probs", "functable"),
     *("title", "comment", "delays", "evidence"),
@@ -174,6 +174,13 @@ def _is_continuous(node: blocks.Node) -> bool:
 
 
 class _Reader(blocks.NodeReader):
+    """Reads the nodes of a DNE text.
+
+    While it reads, `_left_out` has the nodes that are no variables, `_restored` the variables of
+    bayesgraph's lines by their words, and `_impossible` the names of the variables with rows of
+    impossible conditions.
+    """
+
     title, note, others = "title", "comment", _OTHERS
 
     def network(self) -> BayesianNetwork:
@@ -298,6 +305,7 @@ class _Reader(blocks.NodeReader):
             return titles
         if levels:
             return levels
+        # More than nine digits are no number of states.
         count = node.word("numstates")
         if not count.isdecimal() or len(count) > 9:
             raise self._text.error(
@@ -522,6 +530,7 @@ def _table(cpd: Any, states: Sequence[str]) -> str:
     if isinstance(cpd, DeterministicCPD):
         # The states of all parents in all configurations, a row for each parent.
         configurations = np.indices(cards).reshape(len(cards), -1)
+        # All probability is on the state that the function has.
         results = cpd.distributions(list(configurations)).argmax(axis=-1).tolist()
         return blocks.nested_text([states[code] for code in results], cards, ", ")
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()

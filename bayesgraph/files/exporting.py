@@ -134,7 +134,7 @@ class Sidecar:
         """
         variables = [self._variable(variable) for variable in read]
         pairs = zip(read, variables, strict=True)
-        # The words of the variables that fit their lines, in whose place are others now.
+        # The words of the variables that fit their lines: those of the lines have replaced them.
         fitting = {self.spell(before.name) for before, after in pairs if after is not before}
         changed = [word for word in self.variables if word not in fitting]
         if changed:
@@ -406,7 +406,7 @@ def _words(
             spelling = zip(values, state_words, exact_states, strict=True)
             pairs = [(state, word) for state, word, exact in spelling if exact is None]
             respelled[is_restored].append((variable, pairs))
-        elif is_exact and not is_restored:
+        elif is_exact and not is_restored:  # only its kind is lost
             losses.lost.append(f"{variable.name!r:.80} is no longer known as intervals or groups")
     held_names, held_states = capabilities.names.held, capabilities.states.held
     for is_restored in (True, False):
@@ -441,11 +441,11 @@ def _line(variable: Variable, name: str, states: Sequence[str]) -> str | None:
 def _filled(values: Iterable[object], exact: Sequence[str | None], spelling: Spelling) -> list[str]:
     """Return a word for each value: the exact one if there is one, else a word like the value."""
     # Each word in use, with the last number that was put after it; see `TextSpelling.near`.
-    taken = {word: 1 for word in exact if word is not None}
+    in_use = {word: 1 for word in exact if word is not None}
     words = []
     for place, (value, word) in enumerate(zip(values, exact, strict=True)):
-        words.append(spelling.near(value, place, taken) if word is None else word)
-        taken.setdefault(words[-1], 1)
+        words.append(spelling.near(value, place, in_use) if word is None else word)
+        in_use.setdefault(words[-1], 1)
     return words
 
 
@@ -497,6 +497,7 @@ def no_table(variable: Variable) -> str:
 
 
 def _kind_of(variable: Variable) -> str:
+    """Return in words what values a variable without states has."""
     if isinstance(variable, CountVector):
         return f"a vector of counts of {len(variable.items):,} items"
     return "a count" if isinstance(variable, Count) else "continuous"
@@ -521,10 +522,11 @@ def _factor_tables(model: Any, losses: Losses) -> list[tuple[list[Any], Floats]]
             # The first axis of a factor is that of the rows of a batch, of which there is one.
             values, log_values = _values_of(term), factor.log_values[0]
             tables.append((list(factor.scope), values))
-            # Whether all numbers represent their logarithms, without under- or overflow.
+            # Whether all numbers represent their logarithms, but for rounding: without under- or
+            # overflow. Zero represents the logarithm of -inf, of which the difference is NaN.
             with np.errstate(all="ignore"):
                 change = np.abs(np.log(values) - log_values)
-            if not bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all()):
+            if not bool(((change <= 1e-9) | (np.isneginf(log_values) & (values == 0))).all()):
                 losses.refused.append(f"{factor!r} has values beyond the range of floats")
     if powered := sum(bool((term.exponent != 1).any()) for term in model.terms):
         losses.lost.append(f"the exponents of {powered} factors are applied to their tables")
@@ -566,6 +568,7 @@ def _values_of(term: models.Term) -> Floats:
 # A reader says so by `skip`, and whoever listens within `skipped_in_reading` gets all of it.
 
 
+# The `Skipped` of whoever listens; None if nobody does.
 _NOTED: ContextVar[dict[str, Counter[str]] | None] = ContextVar("_NOTED", default=None)
 # Names of networks that say nothing; writers give them.
 _NO_NAMES = ("", "unknown", "network")
@@ -589,6 +592,7 @@ class Skipped(dict[str, Counter[str]]):
 
 
 def _listed(counts: Counter[str]) -> str:
+    """Return what was left out, the first `_SHOWN` things of it, each with how often."""
     shown = [f"{what} ({n:,})" if n > 1 else what for what, n in islice(counts.items(), _SHOWN)]
     return ", ".join(shown) + f" and {len(counts) - _SHOWN} more" * (len(counts) > _SHOWN)
 

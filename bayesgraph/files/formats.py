@@ -64,8 +64,8 @@ class FileFormat:
     holds : Capabilities or None
         What the format can hold, where that is known.
     holds_estimators : bool
-        Whether `format` takes a fitted estimator; otherwise it gets the estimator's network. Then
-        `parse` has the option `saved`, with which it reads less, for answers only.
+        Whether `format` takes a fitted estimator; otherwise it gets the estimator's network. If
+        true, `parse` has the option `saved`, with which it reads only what answers questions.
     """
 
     name: str
@@ -201,8 +201,8 @@ def load_saved(path: PathLike) -> Any:
     Importing scikit-learn and the estimators takes longer than most answers. The result for a
     classifier is a :class:`bayesgraph.files.native.SavedClassifier`.
     """
-    card = format_of(path, read=True)
-    return card.read(path, **{"saved": True} if card.holds_estimators else {})
+    file_format = format_of(path, read=True)
+    return file_format.read(path, **{"saved": True} if file_format.holds_estimators else {})
 
 
 def save(model: Any, path: PathLike, **options: Any) -> LossReport:
@@ -246,8 +246,8 @@ def check_options(
 ) -> list[str]:
     """Refuse options that a reader or writer does not have; return the names of those it has.
 
-    These are the parameters of a function from number `first` on, the first option, and some
-    `more`. A function that takes any option checks for itself.
+    The options are the parameters of `function` from index `first` on, after its content or model,
+    and those in `more`. A function with ``**options`` checks these itself.
     """
     parameters = list(inspect.signature(function).parameters.values())[first:]
     names = [*(parameter.name for parameter in parameters), *more]
@@ -261,7 +261,7 @@ def check_options(
 
 
 def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
-    """Return the card of the format that the suffix of a path names.
+    """Return the format that the suffix of a path names.
 
     Raises
     ------
@@ -274,9 +274,10 @@ def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
     # The longest suffix first: .bif.gz before a .gz that a user may register.
     for suffix in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(suffix):
-            card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
-            return card
+            file_format: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
+            return file_format
     near = suggestion("." + name.rpartition(".")[2], FORMATS)
+    # A suffix like no known one, of no file: rather a wrong path than a wrong format.
     if read and not near and not Path(path).exists():
         raise no_such_file(path_text(path))
     raise FileFormatError(
@@ -342,6 +343,7 @@ class TextSpelling:
         `taken` maps each word in use to the last number that was put after it to make another one.
         """
         text = _SURROGATE.sub("_", self.wrong.sub("_", _as_text(value)))
+        # The text, or else the text after `start`, or else `start` and the place.
         candidates = (self._numbered(text, ""), self._numbered(self.start + text, ""))
         base = next(filter(self._holds, candidates), self.start + str(place))
         # Words that are in use get the endings _2, _3, ...
@@ -349,6 +351,7 @@ class TextSpelling:
         while word in taken or not self._holds(word):
             number += 1
             word = self._numbered(base, f"_{number}")
+        # The next search for an ending begins where this one ended.
         if base in taken:
             taken[base] = number
         return word
@@ -415,7 +418,8 @@ class AnySpelling:
 
 # Which names, or which states, a format can spell. `held` says that in words, `exact` returns the
 # word from which a reader makes the value itself (None if there is none), and `near` a word for a
-# value that has none, which is not among those that are taken.
+# value that has none, which is not among those that are taken. `place` is the index of a variable
+# in its model, or of a state in its variable.
 Spelling: TypeAlias = TextSpelling | NumberSpelling | AnySpelling
 
 
@@ -468,6 +472,7 @@ class Capabilities:
 
     def is_plain(self, variable: Variable) -> bool:
         """Return whether a reader makes the kind of variable that this one is."""
+        # Subclasses of Discrete have intervals or groups as their states.
         return (
             "intervals" in self.also
             or type(variable) is Discrete

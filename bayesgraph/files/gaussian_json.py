@@ -77,6 +77,7 @@ def _cpd(draft: Draft, name: str, content: Any) -> GaussianCPD:
     parents, slopes = entries.get("parents"), entries.get("coefficients")
     if not isinstance(parents, list) or not isinstance(slopes, dict):
         raise draft.error(name, "expected its 'parents' and 'coefficients'.")
+    # The node's name is both its place in the file and the name of the child.
     *variables, child = draft.family(name, name, parents)
     if set(slopes) != {_INTERCEPT, *parents}:
         raise draft.error(

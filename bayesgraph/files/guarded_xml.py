@@ -71,7 +71,7 @@ class Element:
         return next((child for child in self.children if child.kind == kind), None)
 
     def within(self, *kinds: str) -> Iterator[Element]:
-        """Yield the elements of some tags, at any depth, but not those within others."""
+        """Yield the elements of some tags at any depth, but none inside of one that is yielded."""
         for child in self.children:
             if child.kind in kinds:
                 yield child
@@ -119,7 +119,8 @@ def read_xml(
 class _Reader:
     def __init__(self, budget: Budget, encoding: str | None) -> None:
         self._budget = budget
-        # What has the root as its child is open as long as the file is read.
+        # Elements whose end tag was not read yet, the innermost last. The first one is no element
+        # of the file: its child is the root.
         self._open = [Element("", {}, 0)]
         self._n_elements = 0
         self.comments: list[str] = []
@@ -127,6 +128,7 @@ class _Reader:
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         # Defaults in the document type could be many times as long as the file.
         parser.specified_attributes = True
+        # Text comes in few long pieces.
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
         parser.StartElementHandler = self._start
@@ -140,7 +142,8 @@ class _Reader:
         """Return the root of the file."""
         try:
             if (late := _LATE_DECLARATION.match(data)) is not None:
-                # The blanks go behind it, so that lines keep their numbers.
+                # XML wants the declaration first. The blanks go behind it, so that lines keep
+                # their numbers.
                 data = late[2] + late[1] + data[late.end() :]
             self._parser.Parse(data, True)
         except expat.ExpatError as error:

@@ -235,6 +235,8 @@ def saved(
 ) -> NDArray[Any] | None:
     """Return the labels of the classes of a fitted estimator; None if the target is no class.
 
+    `label_type` is the NumPy type of the labels, such as ``"<U3"``; None for a regressor.
+
     Raises
     ------
     ValueError
@@ -252,13 +254,14 @@ def saved(
 
 
 def _text(name: Any, parameters: Mapping[str, Any], changed: Any) -> str | None:
-    """Return the text of an estimator, given the names of parameters that are not as by default.
+    """Return what `repr` of an estimator shows: its parameters that differ from their defaults.
 
-    It is None if a parameter or the whole is longer than scikit-learn writes in a line.
+    `parameters` are the stored ones by name, and `changed` has the names of those that differ. None
+    if one is no plain value, or the text is longer than the line that scikit-learn fills.
     """
     try:
         values = {key: decode_value(parameters[key]) for key in changed}
-    except ValueError:  # of a list, a learner and the like
+    except ValueError:  # a list, a learner and the like are no plain values
         return None
     if not all(isinstance(value, _PLAIN) for value in values.values()):
         return None
@@ -289,7 +292,8 @@ def decode_labels(states: Sequence[Any], label_type: Any, budget: Budget) -> NDA
 
 
 def _layout_fields(layout: Layout) -> dict[str, Any]:
-    """Return the stored fields of a layout: its categorical columns are in the columns' order."""
+    """Return the stored fields of a layout."""
+    # A set in the order of the columns: the same layout gives the same bytes.
     return {
         **attributes(layout),
         "categorical": [*filter(layout.categorical.__contains__, layout.columns)],

@@ -73,7 +73,8 @@ def normals(
     """
     if not _BETWEEN.fullmatch(_NORMAL.sub("", text)):
         raise blocks.TableError(0, "expected a list of 'normal ( mean, variance )'")
-    # The list is nested as one of numbers: the last discrete parent stands for the child's states.
+    # Only a check of the nesting, with 0 for each normal. The last axis of a list of numbers is the
+    # child's; here it is that of the last discrete parent, or of one normal if there is none.
     try:
         blocks.nested_numbers(_NORMAL.sub("0", text), tuple(cards) or (1,))
     except blocks.TableError as error:
@@ -84,6 +85,7 @@ def normals(
             rows.append(_normal(match[1], match[2], parents))
         except ValueError as error:
             raise blocks.TableError(match.start(), str(error)) from error
+    # Along the last axis: the mean, the variance and the slopes.
     table = np.array(rows).reshape(*cards, 2 + len(parents))
     return table[..., 0], table[..., 1], table[..., 2:]
 
@@ -162,6 +164,7 @@ def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
             raise blocks.TableError(
                 0, f"{state!r:.60} is no state.{near} States are {quoted(states)}"
             )
+        # A state alone has the probability 1.
         rows.append(np.eye(len(states))[states.index(state)])
     if len(rows) != n_rows:
         raise blocks.TableError(0, f"expected {n_rows:,} expressions; got {len(rows):,}")
@@ -238,6 +241,8 @@ def parse(
 
 
 class _Reader(blocks.NodeReader):
+    """Reads the blocks of a NET file; see `blocks.NodeReader` for the steps."""
+
     title, note, others = "label", "HR_Desc", _OTHERS
 
     def __init__(self, text: blocks.BlockText, draft: Draft) -> None:
@@ -251,7 +256,10 @@ class _Reader(blocks.NodeReader):
             at = self._block(at, self._text.head(at))
 
     def _block(self, at: int, head: blocks.Head | None, *, is_inner: bool = False) -> int:
-        """Read the block at a position, and return its end."""
+        """Read the block at a position, and return its end.
+
+        `is_inner` says that it stands in a class, in which there is no other class.
+        """
         first = _FIRST.match(self._text.text, self._text.after_blanks(at))
         word = first[0] if first else ""
         # A match if it is a block of a node; other blocks are told by their first word.
@@ -263,6 +271,7 @@ class _Reader(blocks.NodeReader):
                     f"{self._text.seen(at)} stands for nodes of another class or time, which are "
                     "not read. In Hugin, save the network as a flat NET file.",
                 )
+            # Pajek's files have the suffix .net too, and begin with a star, as in "*Vertices".
             pajek = self._text.text.lstrip().startswith("*")
             raise self._text.error(
                 at,
@@ -272,6 +281,7 @@ class _Reader(blocks.NodeReader):
         block = self._text.block(head.body)
         if kind:
             name = self._text.one_name(at, kind[0], head.text)
+            # The kind is a decision, a utility or a function, or else as it stands there.
             self._nodes.append(blocks.Node(at, name, kind[2] or kind[0], block.fields, {}))
         elif word == "potential":
             self._potentials.append((at, *self._family(at, head.text), block.fields))
@@ -289,7 +299,7 @@ class _Reader(blocks.NodeReader):
             self._draft.declare(node.at, node.name, Continuous)
         else:
             self._draft.declare(node.at, node.name, Discrete, self._states(node))
-        # Values of states are read if they are the names.
+        # Without names of states `_states` reads their values; otherwise these are skipped.
         values = () if "states" in fields else ("state_values",)
         blocks.skip_fields("variables", fields, (*_OF_NODES, *values))
         place = blocks.position_of(node.word(POSITION) or node.word("position"))
@@ -322,6 +332,7 @@ class _Reader(blocks.NodeReader):
         values = self._text.items(node.fields.get("state_values"))
         states = self._text.items(node.fields.get("states"))
         kind = node.word("subtype")
+        # The values of intervals are their bounds, one more than there are states.
         if not states and kind == "interval":
             states = [f"[{a}, {b})" for a, b in pairwise(values)]
         elif not states and kind == "boolean":

@@ -94,6 +94,7 @@ def attributes(value: Any) -> dict[str, Any]:
     A field of floats is an array, also if it is a number that stands for an array without axes.
     """
     content = {field.name: getattr(value, field.name) for field in fields(value) if field.compare}
+    # Annotations are texts here: "Floats" or "Floats | None".
     arrays = [field.name for field in fields(value) if str(field.type).startswith("Floats")]
     return content | {k: np.asarray(content[k]) for k in arrays if content[k] is not None}
 
@@ -133,6 +134,7 @@ class Writer:
 
         `group` is the name of the group of its arrays, and `owner` what has it, for messages.
         """
+        # A tuple may hold arrays and objects: it is encoded item by item below.
         if type(value) in VALUES and type(value) is not tuple:
             return encode_value(value, "value", owner)
         if isinstance(value, Variable):
@@ -157,6 +159,7 @@ class Writer:
             pairs = value.items()
             return {"mapping": [[self.encode(k), self.encode(v, group, k)] for k, v in pairs]}
         tag = next((tag for tag, stored in RECORDS.items() if stored.holds(value)), None)
+        # A NumPy scalar, or a type that files do not hold, which is an error.
         if tag is None:
             return encode_value(value, "value", owner)
         content = RECORDS[tag].fields(value).items()
@@ -181,6 +184,7 @@ class Writer:
                 "children": [self._place(variable) for variable in cpd.children],
                 "parents": [self._place(parent) for parent in cpd.parents],
             }
+            # Empty arrays that a reader can do without are left out.
             for key, array in cpd.to_arrays().items():
                 if array.size or key not in cpd.optional_arrays:
                     item[key] = self.encode(array, f"{name}.{key}")
@@ -230,7 +234,7 @@ class Reader:
         return self.made(tag, content) if tag in RECORDS else decode_value(item)
 
     def made(self, tag: str, content: Mapping[str, Any]) -> Any:
-        """Return the object of a tag, given its fields."""
+        """Return the object of a tag, given its encoded fields by name."""
         make = RECORDS[tag].make
         values = dict(zip(content, self.decode([*content.values()]), strict=True))
         hints = _hints(make)
@@ -315,18 +319,19 @@ def conforms(value: Any, hint: Any) -> bool:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNIONS:
         return any(conforms(value, member) for member in arguments)
+    # Of the types with elements, only tuples are names or states.
     if hint is Hashable:
         return isinstance(value, tuple)
     if origin is None or not isinstance(value, origin):
         return False
     if isinstance(value, dict):
-        return _conform(value, arguments[0]) and _conform(value.values(), arguments[1])
+        return _all_conform(value, arguments[0]) and _all_conform(value.values(), arguments[1])
     if origin is tuple and arguments[-1] is not ...:
         return len(value) == len(arguments) and all(map(conforms, value, arguments))
-    return _conform(value, arguments[0])
+    return _all_conform(value, arguments[0])
 
 
-def _conform(values: Collection[Any], hint: Any) -> bool:
+def _all_conform(values: Collection[Any], hint: Any) -> bool:
     """Tell whether all values have a type.
 
     Of values without elements, such as a million numbers, only the few distinct types are checked.
@@ -449,7 +454,8 @@ _model_record(
 def _factor(scope: tuple[Discrete, ...], log: Floats) -> Factor:
     """Return a factor of its scope and its logarithms, shape (n_rows, *cardinalities)."""
     shape = tuple(variable.cardinality for variable in scope)
-    # The first axis is that of the rows of a batch, of which there is one at least.
+    # The first axis is that of the rows of a batch, of which there is one at least. The sum is the
+    # number of rows, and 0 for an array without axes.
     rows = log.shape[:1]
     if log.shape != (*rows, *shape) or not sum(rows):
         raise ValueError(f"a factor of the shape {log.shape} does not fit its variables")

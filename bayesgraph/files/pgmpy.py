@@ -205,8 +205,8 @@ def _to_dynamic(model: TemporalNetwork, *, strict: bool) -> Any:
     network, *report = (plain,) if strict else plain
     result = _pgmpy("models").DynamicBayesianNetwork(network.edges)
     # pgmpy repeats the arcs of a slice in the other, and has no nodes without arcs there.
-    sides = [({*each.nodes}, {*each.edges}) for each in (network, result)]
-    if sides[0] != sides[1] or _SIDECAR in network.graph:
+    wanted, made = [({*each.nodes}, {*each.edges}) for each in (network, result)]
+    if wanted != made or _SIDECAR in network.graph:
         raise refused
     result.add_cpds(*network.cpds)
     return (result, *report) if report else result
@@ -363,6 +363,7 @@ def _from_network(
                 f"{quoted(model.predecessors(node))}."
             )
         cpds.append(cpd)
+    # Triples with None for an arc that has no score.
     arcs = model.edges(data=_SCORE)
     scores = {(a, b): score for a, b, score in arcs if isinstance(score, float)}
     return _sidecar(model).restore(models.BayesianNetwork(cpds, arc_scores=scores))

@@ -107,10 +107,11 @@ def predict_dataset(
         )
 
     def predicted(run: Any) -> tuple[Any, int, Unseen]:
-        # The predictions of a run, how many of its rows are impossible, and its unseen values.
+        # The predictions of a run, how many of its rows are impossible, and its unseen values: they
+        # are collected, as one warning at the end names those of all runs.
         unseen = UnseenValues() if estimator.unseen == "warn" else estimator.unseen
-        asked = with_policy(estimator, unseen)
-        columns, impossible = counted(asked, run.select(names), what)
+        collecting = with_policy(estimator, unseen)
+        columns, impossible = counted(collecting, run.select(names), what)
         return _table(run.select(list(keep)), columns), impossible, unseen
 
     n_rows = n_impossible = 0
@@ -127,6 +128,7 @@ def predict_dataset(
             if isinstance(unseen, UnseenValues):
                 unseen_values.unite(unseen)
             yield table
+        # Raised while the file is written, which then is not replaced.
         if not n_rows:
             raise DataError(f"{dataset.source} has no rows.")
 

@@ -53,10 +53,12 @@ _XZ_MEMORY = 64 << 20
 _BYTES_OF_OBJECT = 900
 # Of a range such as 1:3, of which a file has only the ends; longer ones number rows of data.
 _LONGEST_RANGE = 10_000
+# Of numbers and texts, as the parser reads them and as they are converted.
 _COPIES_OF_NUMBERS = 3
 _HEADS = (b"RDX2\n", b"RDX3\n")  # of files with several objects, before the format
 _XDR = b"X\n"
 _OTHER_FORMATS = (b"A\n", b"A\r\n", b"B\n", b"RDA2\n", b"RDA3\n", b"RDB2\n", b"RDB3\n")
+# Bits of the flags of a text (CHARSXP) that name its encoding.
 _BYTES_FLAG, _LATIN1_FLAG, _UTF8_FLAG = 1 << 1, 1 << 2, 1 << 3
 
 
@@ -127,21 +129,25 @@ def objects_of(data: bytes, budget: Budget) -> dict[str | None, RObject]:
     data = _inflated(data, budget)
     head = next((head for head in _HEADS if data.startswith(head)), b"")
     if not data.startswith(_XDR, len(head)):
-        got = f"a file that R saved; got one that begins with {data[:8]!r}"
+        expected = f"a file that R saved; got one that begins with {data[:8]!r}"
         if data.startswith(_OTHER_FORMATS):
-            got = "R's binary format in network byte order; got its text or native format"
+            expected = "R's binary format in network byte order; got its text or native format"
         raise FileFormatError(
-            f"{budget.source}: expected {got}. Write it in R by saveRDS(fit, file) or "
+            f"{budget.source}: expected {expected}. Write it in R by saveRDS(fit, file) or "
             "save(fit, file=...), without ascii=."
         )
     root = _parsed(memoryview(data)[len(head) + len(_XDR) :], budget)
+    # After a head comes a pairlist of all objects, otherwise one object.
     if not head:
         return {None: _converted(root, budget)}
     return {name: _converted(item, budget) for name, item in _pairs(root)}
 
 
 def _inflated(data: bytes, budget: Budget) -> bytes:
-    """Return the content of a file that is compressed by bzip2 or xz."""
+    """Return the content of a file, inflated if it is compressed by bzip2 or xz.
+
+    Whoever reads the file has inflated gzip, R's default, already.
+    """
     if data.startswith(_BZIP2):
         packed: Any = bz2.BZ2Decompressor()
     elif data.startswith(_XZ):
@@ -171,12 +177,14 @@ def _parsed(data: memoryview, budget: Budget) -> Any:
         return base.parse_R_object(self, *args, **kwargs)
 
     def parse_numbers(self: Any, dtype: Any, length: int) -> Any:
+        # The numbers have to be in what is left of the file.
         nbytes = length * np.dtype(dtype).itemsize
         if not 0 <= nbytes <= len(data) - self.file.tell():
             raise FileFormatError(
                 f"{budget.source}: expected {length:,} more numbers; the file ends before. It may "
                 "be truncated; get it again."
             )
+        # A single number is part of `_BYTES_OF_OBJECT`.
         if length > 1:
             budget.take(_COPIES_OF_NUMBERS * nbytes, "its numbers")
         return base._parse_array_values(self, dtype, length)
@@ -216,18 +224,19 @@ def _kind(item: Any) -> str:
 def _pairs(item: Any) -> list[tuple[str, Any]]:
     """Return the tags and values of a pairlist."""
     pairs = []
+    # A linked list: each cell has a tag, a value and the next cell.
     while _kind(item) == "LIST":
-        value, rest = item.value
+        value, next_cell = item.value
         if item.tag is not None:
             pairs.append((_symbol(item.tag), value))
-        item = rest
+        item = next_cell
     return pairs
 
 
 def _symbol(tag: Any) -> str:
     """Return the name of a symbol, which a file has once and then refers to; empty for others."""
     symbol = tag.referenced_object if _kind(tag) == "REF" else tag
-    return _text(symbol.value) or "" if _kind(symbol) == "SYM" else ""
+    return (_text(symbol.value) or "") if _kind(symbol) == "SYM" else ""
 
 
 def _text(item: Any) -> str | None:
@@ -235,6 +244,7 @@ def _text(item: Any) -> str | None:
     if _kind(item) != "CHAR" or item.value is None:
         return None
     data: bytes = item.value
+    # Text is UTF-8 if its flags say so, and mostly if they say nothing.
     if not item.info.gp & (_LATIN1_FLAG | _BYTES_FLAG):
         try:
             return data.decode("utf-8")
@@ -271,7 +281,7 @@ def _expanded(item: Any, budget: Budget) -> RObject:
     A wrapped vector is a list of the vector and of flags that say whether it is sorted. Numbers as
     texts are a pairlist of the numbers, and a range is a vector of length, start and step.
     """
-    # The class of the representation, what it holds, and attributes.
+    # The class of the representation (its name comes first), what it holds, and attributes.
     info, state, extra = item.value
     name = _symbol(info.value[0])
     attributes = {key: _converted(value, budget) for key, value in _pairs(extra)}
@@ -370,6 +380,7 @@ def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str
         raise FileFormatError(
             f"{source} has several fits: {quoted(fits)}. Name one of them by name=."
         )
+    # A structure without distributions has a message of its own.
     for item in candidates.values():
         if "bn" in item.classes:
             raise FileFormatError(f"{source}: {_structure(item)}")
@@ -400,6 +411,7 @@ class _Fit:
         self._draft = draft
         self._error = draft.error
         self._replace = replace
+        # Nodes whose undetermined numbers were replaced, for the warning.
         self._replaced: list[str] = []
         source, names = draft.budget.source, item.attribute("names").texts
         if not names or len(names) != len(item.items):
@@ -536,6 +548,7 @@ class _Fit:
             )
         # Among the configurations of the discrete parents, the first parent varies fastest.
         shape = [parent.cardinality for parent in discrete]
+        # The axes of the parents; on the last axis are the intercept and then the slopes.
         by_cell = np.moveaxis(coefficients.reshape(-1, *shape, order="F"), 0, -1)
         means, slopes = by_cell[..., 0], by_cell[..., 1:]
         variances = np.square(deviations).reshape(shape, order="F")
@@ -560,7 +573,7 @@ class _Fit:
             )
             values = np.where(missing, 0.0, values)
         order = [_INTERCEPT, *(parent.name for parent in parents)]
-        # The names of the coefficients, which are a named vector or a matrix.
+        # The names of the coefficients: those of the rows of a matrix, or else of a named vector.
         labels = (*item.attribute("dimnames").items, item.attribute("names"))
         rows = labels[0].texts
         if rows is None or rows == order:

@@ -49,17 +49,18 @@ class RoundedRows:
     def __init__(self, *, normalize: Normalize) -> None:
         if not isinstance(normalize, bool) and normalize != "always":
             raise errors.DataError(f"normalize= is True, False or 'always'; got {normalize!r}.")
+        # Largest deviation of a sum from 1 that is divided away.
         self.limit = ROUNDING_LIMIT if normalize else SUM_TOLERANCE
         if normalize == "always":
             self.limit = np.inf
         # From tables with rows that were divided to the largest deviation of a sum.
         self._changed: dict[Name, float] = {}
-        # From what else became of numbers to the tables that have them.
+        # From each other change, in words, to the tables in which it was made.
         self._others: dict[str, list[Name]] = {}
 
     def repaired(self, name: Name, values: Floats) -> Floats:
         """Return the table of a variable (child on the last axis) with rounded rows normalised."""
-        # The limit is the tolerance itself where `normalize` is false.
+        # The limit is the tolerance itself where `normalize` is false: noise then stays.
         if -SUM_TOLERANCE <= values.min() < 0 and self.limit > SUM_TOLERANCE:
             self._others.setdefault("numbers just below zero became zero", []).append(name)
             values = np.maximum(values, 0.0)
@@ -234,7 +235,8 @@ class Draft:
             ways = ("slowest", "fastest") if slowest else ("fastest", "slowest")
             text = " In a table of {} the child varies {}; here it reads as if it varied {}."
             return text.format(self.name, *ways)
-        # The general advice is for rows that do not sum to one, of which TableCPD says so.
+        # The advice is for rows that do not sum to one, of which TableCPD says so; other errors get
+        # an empty text.
         return self.advice * (" sum to " in error)
 
     def network(
@@ -350,6 +352,7 @@ def floats_of(text: str | bytes, *, infinite: bool = False) -> Floats:
     """
     data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
     try:
+        # Characters that are left over belong to no number.
         if data.translate(None, DECIMAL + b"inf" * infinite):
             raise ValueError("not the characters of numbers")
         return decimals(data)
@@ -358,4 +361,4 @@ def floats_of(text: str | bytes, *, infinite: bool = False) -> Floats:
         for index, word in enumerate(data.split()):
             if not (_NUMBER.fullmatch(word) or (infinite and _INFINITE.fullmatch(word))):
                 raise NumberError(index, word) from None
-        raise
+        raise  # no word is wrong: the error has another cause

@@ -31,8 +31,9 @@ def _plain(cpd: CPD) -> CPD:
 def _lagged(cpd: CPD) -> CPD:
     """Return a CPD with `Before` as the names of its parents of earlier slices, as it was."""
     names = {p: p.name for p in cpd.parents}
+    # Without the mark: the name and the number of slices.
     past = {p: n[1:] for p, n in names.items() if isinstance(n, tuple) and n[:1] == (_BEFORE,)}
-    return substituted(cpd, {p: renamed(p, Before(*rest)) for p, rest in past.items()})
+    return substituted(cpd, {p: renamed(p, Before(*fields)) for p, fields in past.items()})
 
 
 @record("temporal network", TemporalNetwork, _stored)

@@ -40,7 +40,8 @@ from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model
 
 
 _WORD = re.compile(rb"\S+")
-# Patterns that begin with one sign are searched fast; where it stands is looked at behind it.
+# A pattern that begins with a fixed character is found fast: the start of the line is checked
+# by looking back from it.
 _SIDECAR = re.compile(rb"#(?<![^\n]#)( bayesgraph \{.*+)$", re.MULTILINE)
 _LINE = re.compile(rb"c(?<![^\n]c)(?:[ \t][^\n]*)?$", re.MULTILINE)
 _COMMENT = re.compile(rb"#[^\n]*+")
@@ -89,6 +90,7 @@ class Numbers:
         self.position = 0
         self.kind = ""
         self.text = files.unix_lines(data).removeprefix(_BOM)
+        # Without comments, whose lines stay, so that errors count lines rightly.
         self._data = _COMMENT.sub(b"", _LINE.sub(b"", self.text))
         # Where the numbers begin: after the first word, or after the last separator.
         self._start = 0
@@ -109,6 +111,7 @@ class Numbers:
             self.values = floats_of(self._data[self._start :], infinite=True)
         except NumberError as error:
             raise self.error("a number", error.index) from None
+        # Probabilities may have noise below zero, which `RoundedRows` mends.
         lowest = 0.0 if self.kind == "MARKOV" else -SUM_TOLERANCE
         is_good = (self.values >= lowest) & (self.values < np.inf)
         # Index of the first number that no table has, the number of numbers if there is none: the
@@ -169,6 +172,7 @@ class Numbers:
 
         Probabilities may have noise below zero, see `RoundedRows`; factors have none.
         """
+        # Not beyond the last number: without a wrong one, `_first_wrong` is the number of numbers.
         if self.position <= self._first_wrong < min(self.position + n, len(self.values)):
             raise self.error(f"{what}: finite numbers that are not negative", self._first_wrong)
         return self.take(n, what)
@@ -474,6 +478,7 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
     numbers.count(f"the number of states of {variable.name!r}", low=n, high=n)
     what = f"the probabilities of {variable.name!r}"
     values = rounded.repaired(variable.name, numbers.table(n, what))
+    # What the message adds to `what`; empty for a distribution.
     wrong = "" if values.min() >= 0 else ", none below zero"
     if not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
         wrong = f" with the sum 1, not {values.sum():.9g}"
@@ -617,8 +622,9 @@ def parse(
         else:
             # The variables are restored already: only scores and annotations are left to do.
             words: dict[object, str] = {v.name: f"x{i}" for i, v in enumerate(by_index)}
-            rest = dataclasses.replace(sidecar, variables={}, spell=words.__getitem__)
-            return draft.network(rest)
+            unrestored = dataclasses.replace(sidecar, variables={}, spell=words.__getitem__)
+            return draft.network(unrestored)
+    # Of all numbers of the file at once, from which those of each table are cut.
     logs = log_of(np.maximum(numbers.values, 0.0))  # noise below zero is zero
     # The first axis of a factor is that of the rows of a batch.
     factors = [
@@ -649,6 +655,7 @@ def _scopes(numbers: Numbers, n: int) -> list[list[int]]:
             raise numbers.error(f"{what} with each variable once, not {scope}", at)
         if is_network and not scope:
             raise numbers.error(f"a child in {what}")
+        # A child that is there already keeps its first function, which `setdefault` returns.
         if is_network and children.setdefault(scope[-1], function) != function:
             raise numbers.error(
                 f"one table for each child, the last of its scope; function {children[scope[-1]]} "
@@ -676,6 +683,7 @@ def _by_axes(scopes: list[list[int]], numbers: Numbers) -> list[list[int]]:
         # The parents turned round, and the child, which is the last of a scope.
         by_axes = [[*scope[-2::-1], scope[-1]] for scope in scopes]
     elif numbers.kind == "MARKOV" and [*map(sorted, axes)] == [*map(sorted, scopes)]:
+        # The comments name the variables from the fastest to the slowest.
         by_axes = [variables[::-1] for variables in axes]
     else:
         return scopes

@@ -109,7 +109,7 @@ def parse(data: bytes, budget: files.Budget, *, normalize: Normalize = True) -> 
     nodes = _chance_nodes(root, budget)
     reader = _Reader(nodes, Draft("XDSL", "table", budget, normalize, budget.error))
     skip_name(root.attributes.get("id", ""))
-    for element in (*root.children, *(e for e in root.all("extensions") for e in e.children)):
+    for element in (*root.children, *(e for part in root.all("extensions") for e in part.children)):
         if element.kind not in _PARTS:
             skip("network", f"<{element.tag}>")
     app = "" if genie is None else genie.attributes.get("app", "")
@@ -124,9 +124,11 @@ def _chance_nodes(root: Element, budget: files.Budget) -> list[Element]:
     """Return the chance nodes of a file; refuse what is no network of them, by name."""
     if root.kind != "smile":
         raise budget.error(root.line, f"expected <smile>, as XDSL files have; got <{root.tag}>.")
+    # A part <dynamic>, for which there is no network, is refused as if it were a node.
     nodes = [*(e for nodes in root.all("nodes") for e in nodes.children), *root.within("dynamic")]
     others = [element for element in nodes if element.kind not in _KINDS]
     if others:
+        # What has no id is named by its tag alone.
         ids = [f"<{e.tag}> {e.attributes.get('id', '')!r}".removesuffix(" ''") for e in others]
         listed = ", ".join(ids[:8]) + (f" and {len(ids) - 8} more" if ids[8:] else "")
         tags = dict.fromkeys(e.kind for e in others)
@@ -147,6 +149,7 @@ class _Reader:
         self._parents: dict[str, list[str]] = {}
         # Variables whose states are in the opposite order of the file.
         self._turns: set[Name] = set()
+        # Whether in tables the first parent varies fastest, as in files of pyAgrum, not the last.
         self._first_is_fastest = False
         for node in nodes:
             name = node.attributes.get("id")
@@ -157,13 +160,14 @@ class _Reader:
                 raise draft.error(node.line, f"expected states of {name!r}, each with an id.")
             self._nodes[name] = node
             self._parents[name] = _ID.findall(node.text_of("parents"))
-            # Those of noisy maxima are, but without parents these become tables.
+            # The states of noisy maxima are turned round, but without parents these become tables.
             is_turned = node.kind == NOISY and bool(self._parents[name])
-            self._turns |= {name} if is_turned else set()
-            order = reversed(states) if is_turned else states
-            draft.declare(node.line, name, Discrete, order)
+            if is_turned:
+                self._turns.add(name)
+            draft.declare(node.line, name, Discrete, reversed(states) if is_turned else states)
             # Say what of a node is left out.
             for child in node.children:
+                # The property in which the writer keeps the class of a CPD is read.
                 is_own = child.kind == "property" and child.attributes.get("id") == CLASS_PROPERTY
                 if child.kind not in _OF_NODES and not is_own:
                     skip("variables", f"<{child.tag}>")
@@ -263,6 +267,7 @@ class _Reader:
         numbers = self._numbers(node, "parameters", (sum(cards) + 1) * variable.cardinality)
         rows = numbers.reshape(-1, variable.cardinality)
         rows = self.draft.rounded.repaired(variable.name, rows)
+        # Without parents the leak is the distribution, and the states are as in the file.
         if not parents:
             return TableCPD(variable, rows[0])
         # SMILE has the strongest state of the child first.
@@ -309,7 +314,8 @@ class _Reader:
 def _take_layout(genie: Element, reader: _Reader, *, skips: bool) -> str:
     """Take titles, notes and positions of GeNIe's extension; return the note of the network.
 
-    `skips` tells whether to say what is left out, unless it is what bayesgraph itself gives nodes.
+    `skips` tells whether to report what is left out; in files of bayesgraph that is nothing but the
+    colours and fonts that it gives all nodes.
     """
     submodels: list[str] = []
 
@@ -364,6 +370,7 @@ _STYLE = (
     '<outline color="000080" />',
     '<font color="000000" name="Arial" size="8" />',
 )
+# From here on a position is only in a comment of the file; integers of 32 bits hold nearer ones.
 _FARTHEST = 1e9
 _IDENTIFIER = TextSpelling(
     "identifiers: letters, digits and underscores, a letter first",
@@ -375,7 +382,8 @@ _IDENTIFIER = TextSpelling(
 def _fits(cpd: CPD) -> bool:
     """Return whether a distribution has the form that SMILE gives it.
 
-    Of each parent of a noisy maximum, one state has no effect; and a function is a list of results.
+    A noisy maximum has parents, and of each of them a state without an effect. A function is a list
+    of results, which is made of its table: that must not be too large.
     """
     if isinstance(cpd, NoisyMaxCPD):
         states = [_without_effect(table) for table in cpd.influences]
@@ -532,6 +540,7 @@ def _shown(variable: Variable, export: Export) -> Iterator[str]:
     position, note = annotations.positions.get(word), annotations.notes.get(word, "")
     if not title and position is None and not note:
         return
+    # Without a title that XML can hold, GeNIe shows the identifier.
     title = title if title and is_xml_text(title) else word
     yield f"      <node id={quoted_attribute(word)}>"
     yield f"        <name>{_text(title)}</name>"

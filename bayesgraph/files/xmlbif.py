@@ -139,6 +139,7 @@ def parse(
     variables = [*root.within("variable")]
     # Some programs write the network as the root.
     if root.kind not in ("bif", "network") or not variables:
+        # A hint for files that have this element.
         others = " A file with <VARIABLES> is of UnBBayes: save it there as .net, which is read."
         raise budget.error(
             root.line,
@@ -147,9 +148,9 @@ def parse(
         )
     for element in variables:
         _declare(element, draft)
-    for whole in [root] if root.kind == "network" else root.all("network"):
-        skip_name(" ".join(whole.texts("name")))
-        skip("network", "property", len(whole.all("property")))
+    for network in [root] if root.kind == "network" else root.all("network"):
+        skip_name(" ".join(network.texts("name")))
+        skip("network", "property", len(network.all("property")))
     for element in root.within("definition"):
         _define(element, draft)
     return draft.network(Sidecar.of(lines, budget.source), at=root.line)

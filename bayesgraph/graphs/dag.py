@@ -144,7 +144,7 @@ def directed_graph(graph: Any) -> nx.DiGraph:
     if getattr(graph, "_kind", None) in ("product", "tempered"):
         dag = graph.graph
     if isinstance(dag, nx.DiGraph):
-        if dag is graph:
+        if dag is graph:  # that of a model has no cycle
             check_acyclic(dag)
         return dag
     raise GraphError(
@@ -216,6 +216,7 @@ def d_separated(
     """
     dag = directed_graph(graph)
     left, right, z = (nodes_of(dag, names) for names in (x, y, evidence))
+    # Nodes of x and y, and of either and the evidence (& binds before |).
     if shared := left & right | (left | right) & z:
         raise GraphError(
             f"x, y and the evidence must not overlap; {quoted(n for n in dag if n in shared)} "
@@ -426,7 +427,7 @@ def structural_hamming_distance(one: Any, other: Any, *, equivalent: bool = True
 
 
 def _partial(graph: Any, equivalent: bool) -> PDAG:
-    # What is compared of a graph: a PDAG as it is, else the CPDAG or the arcs alone.
+    """Return what is compared of a graph: a PDAG as it is, else its CPDAG or its arcs alone."""
     if isinstance(graph, PDAG):
         return graph
     if equivalent:
@@ -465,6 +466,12 @@ class Pattern:
         Number of nodes.
     edges : iterable of (int, int)
         Undirected edges.
+
+    Attributes
+    ----------
+    parents, children, undirected : list of set of int
+        For each node those that an arc comes from, that an arc leads to, and that an undirected
+        edge links it with. The methods keep the three in step.
     """
 
     def __init__(self, n: int, edges: Iterable[tuple[int, int]] = ()) -> None:
@@ -477,6 +484,7 @@ class Pattern:
     @classmethod
     def of_class(cls, parents: Sequence[Sequence[int]]) -> Pattern:
         """Return the CPDAG of a directed acyclic graph, given the parents of each node."""
+        # All arcs as undirected edges first.
         pattern = cls(len(parents), ((p, c) for c, above in enumerate(parents) for p in above))
         # The arcs of v-structures, which all graphs of the class have.
         for child, above in enumerate(parents):
@@ -543,7 +551,7 @@ class Pattern:
         return [(a, b) for a, linked in enumerate(self.undirected) for b in sorted(linked)]
 
     def _follows(self, a: int, b: int) -> bool:
-        """Return whether an edge has to be the arc a -> b, by one of the four rules."""
+        """Return whether an edge has to be the arc a -> b, by one of Meek's rules 1 to 4."""
         if any(not self.adjacent(c, b) for c in self.parents[a]):
             return True  # c -> a - b would else be a v-structure
         if self.children[a] & self.parents[b]:
@@ -559,13 +567,18 @@ class Pattern:
         )
 
     def extend(self) -> None:
-        """Direct all edges without new v-structures, or else along an order of the arcs."""
-        rest = set(range(len(self.parents)))
-        # Neighbours do not change; nodes that were sinks are no longer in `rest`.
-        around = [self.around(node) for node in rest]
-        waiting = sorted(rest, reverse=True)
+        """Direct all edges without new v-structures, or else along an order of the arcs.
+
+        A node that may be a sink, to which all of its edges point, is found and left out, again
+        and again (Dor and Tarsi 1992).
+        """
+        remaining = set(range(len(self.parents)))
+        # Neighbours do not change; nodes that were sinks are no longer in `remaining`.
+        around = [self.around(node) for node in remaining]
+        # Later nodes are sinks first, so that earlier ones become parents.
+        waiting = sorted(remaining, reverse=True)
         while waiting and any(self.undirected):
-            sink = next((node for node in waiting if self._is_sink(node, around, rest)), None)
+            sink = next((node for node in waiting if self._is_sink(node, around, remaining)), None)
             if sink is None:
                 # Direct the remaining edges along a topological order of the arcs.
                 dag: nx.DiGraph = nx.DiGraph()
@@ -578,15 +591,19 @@ class Pattern:
                 return
             for node in sorted(self.undirected[sink]):
                 self.direct(node, sink)
-            rest.discard(sink)
+            remaining.discard(sink)
             waiting.remove(sink)
 
-    def _is_sink(self, node: int, around: list[set[int]], rest: set[int]) -> bool:
-        """Return whether all edges of a node may point to it, with no new v-structure."""
-        if self.children[node] & rest:
+    def _is_sink(self, node: int, around: list[set[int]], remaining: set[int]) -> bool:
+        """Return whether all edges of a node may point to it, with no new v-structure.
+
+        The nodes `around` each one are those that arcs or edges link to it. Only the remaining
+        nodes count.
+        """
+        if self.children[node] & remaining:
             return False
         # Each node that would become a parent is linked to all others near it.
-        near = around[node] & rest
+        near = around[node] & remaining
         return all(near - {other} <= around[other] for other in self.undirected[node])
 
     def arcs(self) -> list[tuple[int, int]]:

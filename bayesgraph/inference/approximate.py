@@ -27,7 +27,7 @@ from bayesgraph.inference.sensitivity import Derivatives
 
 
 LOOPY, WEIGHTING = "loopy", "likelihood-weighting"
-METHODS = ("exact", LOOPY, WEIGHTING)
+METHODS = ("exact", LOOPY, WEIGHTING)  # all but the first are approximate
 _OPTIONS = {
     LOOPY: {"max_iterations", "tolerance", "damping"},
     WEIGHTING: {"n", "standard_error", "random_state"},
@@ -100,9 +100,9 @@ class LoopyWork(_ApproximateWork):
                 f"or use method={WEIGHTING!r}."
             )
         trimmed, partial = case.evidence(self.model.variables).split()
-        factors = planned_slice(self.model, trimmed, partial, wanted).slice.problem(trimmed)
+        problem = planned_slice(self.model, trimmed, partial, wanted).slice.problem(trimmed)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
-        beliefs = loopy_belief_propagation(factors.potentials, discrete, **question.options)
+        beliefs = loopy_belief_propagation(problem.potentials, discrete, **question.options)
         report = beliefs.report
         log_evidence = report.log_partition
         posteriors = [Posterior((v,), beliefs.marginals[v], log_evidence, report) for v in discrete]
@@ -218,21 +218,25 @@ def _network_of(model: Any, question: contract.Question) -> Any:
 
 
 class UnfoldedWork(contract.Work):
-    """Prepared query whose answer is that of the network with auxiliary variables."""
+    """Prepared query whose answer is that of the network with auxiliary variables.
+
+    `_network` is this network, and `_inner` the query prepared for it. `_effects` are the indices
+    of the observed noisy maxima (effects of their parents, the causes) whose chains are left out
+    in cases where they have no effect.
+    """
 
     # Whether likelihoods of no effect may be taken out of the chains.
     _factorises: ClassVar[bool] = True
 
     def _prepare(self, model: Any) -> None:
-        # The network keeps its prepared queries, and this query keeps the network.
+        # A prepared query has a weak reference to its model only: this one keeps `_inner`'s model.
         self._network = _network_of(model, self.question)
         self._inner = self._prepared()
-        # Observed noisy maxima, whose chains are left out where they have no effect: if that saves
-        # much.
         self._effects: list[int] = []
         if self._factorises and not self.pattern.rows:
             self._effects = [v for v in self.pattern.observed if v in model._no_effect_factors]
         if self._effects:
+            # It pays only where the chains are expensive.
             plan = self._network._plan_of(self.question, self.pattern)
             self._effects = self._effects if plan.multiplications > _MANY else []
 
@@ -245,7 +249,8 @@ class UnfoldedWork(contract.Work):
         absent = tuple(v for v in self._effects if not case.hard[v])  # state 0 is no effect
         if absent:
             # The answer of a network without the arcs into absent effects, with their likelihoods
-            # as evidence on their causes. Each factor is of one cause, or of none (a constant).
+            # as evidence on their causes: log P(no effect | causes) is a sum of terms, each an
+            # array over the states of one cause, or a constant (an array without axes).
             model = self.model
             names = [model.variables[v].name for v in absent]
             cut = model._memo.get(("absent", absent), lambda: model._without_parents(names))
@@ -254,16 +259,17 @@ class UnfoldedWork(contract.Work):
                 for causes, logs in model._no_effect_factors[v]:
                     codes = tuple(case.hard[u] for u in causes if u in case.hard)
                     if len(codes) == len(causes):  # the cause is observed, or there is none
-                        log_scale += float(logs[codes])
+                        log_scale += float(logs[codes])  # one entry: `codes` has all axes
                     else:
                         soft[causes[0]] = soft.get(causes[0], 0.0) + logs
-            if log_scale == -np.inf:
+            if log_scale == -np.inf:  # an observed cause makes an absent effect impossible
                 return -np.inf if isinstance(self.question, contract.Mass) else None
-            rest = contract.Case(case.hard, soft, log_scale)
-            return cut._work(self.question, rest.pattern, memory_limit).run(rest, memory_limit)
+            merged = contract.Case(case.hard, soft, log_scale)
+            return cut._work(self.question, merged.pattern, memory_limit).run(merged, memory_limit)
         return self._present(case, memory_limit)
 
     def _present(self, case: contract.Case, memory_limit: float | None) -> Any:
+        """Return the answer of the network with all chains, for a case without absent effects."""
         return self._inner.run(case, memory_limit)
 
     def run_rows(self, rows: Evidence) -> Floats:

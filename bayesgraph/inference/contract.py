@@ -119,7 +119,7 @@ class Plan(Displayed):
     @cached_property
     def width(self) -> int:
         """Induced width: the number of variables of the largest product, minus one."""
-        return max((len(scope) for scope in self._scopes()), default=1) - 1
+        return max((len(scope) for scope in self._scopes()), default=1) - 1  # 0 without products
 
     @property
     def largest_table(self) -> int:
@@ -138,8 +138,8 @@ class Plan(Displayed):
     def bytes(self) -> int:
         """Bytes of the workspace, or of the largest product if nothing is compiled."""
         # The parts run one after the other: they never need their memory at the same time.
-        here = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
-        return max([here, *(part.bytes for part in self.parts)])
+        of_self = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
+        return max([of_self, *(part.bytes for part in self.parts)])
 
     @property
     def components(self) -> int:
@@ -243,11 +243,12 @@ def make_plan(
     -----
     Ties go to the variable that appears first in the scopes.
     """
+    # Dictionaries as sets that keep the order of first appearance, by which ties are broken.
     distinct = [tuple(dict.fromkeys(scope)) for scope in scopes]
     present = dict.fromkeys(variable for scope in distinct for variable in scope)
     ranked = list(present)
     continuous = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
-    steps, remaining = _eliminated(ranked, distinct, continuous)
+    steps, remaining = _eliminated(ranked, distinct, continuous)  # `remaining` are scopes
     # A continuous variable that is still in a scope is a kept one. The discrete variables in the
     # same scope index the components of its mixture, and are kept too.
     mixed = [scope for scope in remaining if any(isinstance(v, Continuous) for v in scope)]
@@ -292,8 +293,9 @@ def _eliminated(
 ) -> tuple[list[PlanStep], list[tuple[Variable, ...]]]:
     """Return the steps that eliminate the variables in `leaving`, and the remaining scopes.
 
-    `variables` lists all variables, in the order that breaks ties. The scope of each step has the
-    eliminated variable last.
+    These are the scopes of the factors that are left after the last step. `variables` lists all
+    variables, in the order that breaks ties. The scope of each step has the eliminated variable
+    last.
     """
     if not leaving:
         return [], list(scopes)
@@ -302,7 +304,7 @@ def _eliminated(
     start = np.cumsum([0, *map(len, scopes)])
     item = np.array([index_of[v] for scope in scopes for v in scope], dtype=np.int64)
     cards = [v.cardinality if isinstance(v, Discrete) else 1 for v in variables]
-    # Variables of stage 0 are first in the order; the others are not eliminated.
+    # Variables of stage 0 are first in the order; those of stage 1 follow and are not eliminated.
     stage = np.ones(len(variables), dtype=np.int64)
     stage[[index_of[v] for v in leaving]] = 0
     order = order_kernels.elimination_order(
@@ -584,9 +586,10 @@ class Case(NamedTuple):
         for v, logs in self.soft.items():
             variable = variables[v]
             assert isinstance(variable, Discrete)  # only discrete variables have likelihoods
-            soft[variable] = logs[None]
+            soft[variable] = logs[None]  # shape (1, cardinality): one row
         # Every value of a case is observed, but vectors of counts may have missing entries.
         complete = np.ndarray not in types
+        # State codes are also given as one matrix, shape (1, number of observed variables).
         all_discrete = types == {int} and all(isinstance(v, Discrete) for v in observed)
         matrices = ((observed, arrays.T),) if all_discrete else ()
         return Evidence(1, columns, soft, complete, matrices)
@@ -754,6 +757,7 @@ class Memo:
             while len(self._kept) > 1 and (
                 len(self._kept) > self._max_entries or self._nbytes > _MAX_BYTES
             ):
+                # The first key is that of the least recently used entry.
                 self._nbytes -= self._kept.pop(next(iter(self._kept)))[1]
         return made
 

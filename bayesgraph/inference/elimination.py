@@ -136,7 +136,7 @@ class PlannedSlice:
         problem = self.slice.problem(evidence, summed=True)
         plan = self.plan_of(tuple(map(potential_scope, problem.potentials)))
         plan.check_memory(memory_limit)
-        if not plan.steps:
+        if not plan.steps:  # `remaining` would return all factors unchanged
             return multiply(problem.potentials), plan
         return multiply(remaining(problem.potentials, plan, problem.columns)), plan
 
@@ -220,7 +220,7 @@ def remaining(
     for potential in potentials:
         put(potential)
     for turn, step in enumerate(plan.steps):
-        if not buckets[turn]:
+        if not buckets[turn]:  # no factor has the variable
             continue
         product: Any = multiply(buckets[turn])
         buckets[turn] = []
@@ -255,7 +255,8 @@ def marginal(
 def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None = None) -> Tables:
     """Return tables over the free discrete variables; their product is the unnormalised posterior.
 
-    Continuous variables are set to their observed values or integrated out.
+    The evidence has one row. Continuous variables are set to their observed values or integrated
+    out.
     """
     evidence, partial = evidence.split()
     free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
@@ -268,6 +269,7 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     factors = [factor for factor in left if isinstance(factor, Factor)]
     factors = factors or [Factor.from_log((), np.zeros(1))]  # the constant 1
     scopes_left = [factor.scope for factor in factors]
+    # Axis 0 of the log values is that of the one row.
     return Tables.from_logs(free, scopes_left, [factor.log_values[0] for factor in factors])
 
 
@@ -279,13 +281,13 @@ def _problem(
     memory_limit: float | None,
 ) -> Problem:
     """Return the factors of the relevant submodel, if its largest one is within the limit."""
-    part = planned_slice(model, evidence, partial, keep).slice
-    cards = ([v.cardinality for v in scope if isinstance(v, Discrete)] for scope in part.scopes)
+    submodel = planned_slice(model, evidence, partial, keep).slice
+    cards = ([v.cardinality for v in scope if isinstance(v, Discrete)] for scope in submodel.scopes)
     entries = evidence.n_rows * max(map(math.prod, cards), default=1)
     advice = "Observe more variables, or raise memory_limit."
-    # Six: a table, its products and maxima.
+    # About six arrays of this size exist at a time: a table, its products and maxima.
     check_memory("A table of the model needs", entries, advice, memory_limit, copies=6)
-    return part.problem(evidence)
+    return submodel.problem(evidence)
 
 
 def most_probable(
@@ -322,16 +324,16 @@ def completed(
     joint: bool,
     memory_limit: float | None,
 ) -> dict[Variable, NDArray[Any]]:
-    """Return `values` of some variables, and those of the others given them.
+    """Return `values` extended by the most probable values, given them, of all other `variables`.
 
     Of continuous variables these are the conditional means, which maximise a Gaussian too.
     """
-    rest = [v for v in variables if v not in values]
-    if not rest:
+    missing = [v for v in variables if v not in values]
+    if not missing:
         return values
     # The stored matrices lack the new columns.
     extended = replace(evidence, columns={**evidence.columns, **values}, matrices=())
-    return values | _maximised(model, rest, extended, joint=joint, memory_limit=memory_limit)[0]
+    return values | _maximised(model, missing, extended, joint=joint, memory_limit=memory_limit)[0]
 
 
 def _maximised(
@@ -366,7 +368,8 @@ def _maximised(
     )
     assert isinstance(result, Factor)  # no variable is kept
     values: dict[Variable, NDArray[Any]] = {}
-    # Last eliminated first: the product of a variable has no others but those eliminated later.
+    # Last eliminated first: a variable's product has, apart from the variable itself, only
+    # variables that were eliminated later, whose values are then known.
     for variable, product in reversed(trace):
         values[variable] = _best(variable, product, values)
     return values, result.log_values
@@ -375,9 +378,9 @@ def _maximised(
 def _best(
     variable: Variable, product: Potential, values: Mapping[Variable, NDArray[Any]]
 ) -> NDArray[Any]:
-    """Return the maximising value of a variable that was eliminated from a product of factors.
+    """Return the maximising value, in each row, of a variable eliminated from a product of factors.
 
-    `values` holds the maximising values of the variables eliminated later.
+    `values` holds the maximising values of the variables eliminated later: state codes or numbers.
     """
     others = [v for v in product.scope if v != variable]
     codes = [values[v].astype(np.intp) for v in others]
@@ -397,7 +400,7 @@ def _best(
 # messages from the roots to the leaves (Lauritzen and Spiegelhalter 1988).
 
 
-# Maximum induced width: NumPy arrays have at most 64 axes.
+# Maximum induced width: NumPy arrays have at most 64 axes, of which a few are needed besides.
 _MAXIMUM_AXES = 58
 
 
@@ -420,12 +423,13 @@ class Forest:
         self.inside: list[list[int]] = [[] for _ in tree.parent]
         self.below: list[list[int]] = [[] for _ in tree.parent]
         self.constants: list[int] = []
-        for f, home in enumerate(tree.home.tolist()):
+        for f, home in enumerate(tree.home.tolist()):  # -1 is the home of a constant
             (self.inside[home] if home >= 0 else self.constants).append(f)
         for c, parent in enumerate(tree.parent.tolist()):
             if parent >= 0:
                 self.below[parent].append(c)
-        # The variables eliminated at a clique are its first members; its separator is the rest.
+        # A clique's members are ``tree.member[c_start[c]:c_start[c + 1]]``. Its first `residual[c]`
+        # ones are eliminated there; the others are its separator.
         begins = (tree.c_start[:-1] + tree.residual).tolist()
         members = [variables[v] for v in tree.member.tolist()]
         ends = tree.c_start[1:].tolist()
@@ -436,7 +440,8 @@ class Forest:
         products: list[Factor] = []
         up: list[Factor] = []
         for inside, below, separator in zip(self.inside, self.below, self.separators, strict=True):
-            # With it the product has all variables of the separator, even if no factor has one.
+            # A factor of ones (logs of zero, with axes of length 1 to be broadcast): with it the
+            # product has all variables of the separator, even if no other operand has one of them.
             ones = Factor.from_log(separator, np.zeros([1] * (1 + len(separator))))
             product = multiply([*(factors[f] for f in inside), *(up[d] for d in below), ones])
             assert isinstance(product, Factor)  # as the factors are
@@ -465,7 +470,7 @@ class Forest:
         _, up = self.upward(factors)
         # The mass is the product of the masses of the trees and of the constant factors.
         masses = [*(up[c] for c in self.roots), *(factors[f] for f in self.constants)]
-        others = _without_each(masses)
+        others = _without_each(masses)  # in the order of the operands: the roots come first
         # The product of all factors outside a clique's subtree: the message from its parent, and at
         # a root the mass of all else.
         down = dict(zip(self.roots, others, strict=False))
@@ -473,9 +478,10 @@ class Forest:
         for c in range(len(up) - 1, -1, -1):
             inside, below = self.inside[c], self.below[c]
             operands = [*(factors[f] for f in inside), *(up[d] for d in below), down.pop(c)]
-            others = _without_each(operands)
+            others = _without_each(operands)  # of the factors inside, then of the children
             products.update(zip(inside, others, strict=False))
             down.update(zip(below, others[len(inside) :], strict=False))
+        # The zero gives the sum its shape where there are no factors.
         log_mass = np.zeros(1) + sum(mass.log_values for mass in masses)
         return [products[f] for f in range(len(factors))], log_mass
 
@@ -483,7 +489,8 @@ class Forest:
 def _without_each(operands: Sequence[Factor]) -> list[Factor]:
     """Return for each operand the product of all others, summed to the operand's scope.
 
-    The products are those of the operands before and after it.
+    Each is the product of the operands before it times that of the operands after it; both come
+    from cumulative sums of logs. No division is needed.
     """
     scope = union_scope(operand.scope for operand in operands)
     logs = [operand.aligned(scope) for operand in operands]
@@ -614,9 +621,9 @@ def table_derivatives(
 def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
     """Return the entries of table f that agree with the hard evidence, as a factor."""
     scope, values = tables.table(f, logs=True)
-    part = values[tuple(case.hard.get(v, slice(None)) for v in scope)]
+    agreeing = values[tuple(case.hard.get(v, slice(None)) for v in scope)]
     free = [tables.variables[v] for v in scope if v not in case.hard]
-    return Factor.from_log(free, np.asarray(part)[None])
+    return Factor.from_log(free, np.asarray(agreeing)[None])  # axis 0: one row
 
 
 def _check_memory(tree: Tree, memory_limit: float | None) -> None:
@@ -630,6 +637,7 @@ def _check_memory(tree: Tree, memory_limit: float | None) -> None:
     operands += np.bincount(tree.parent[tree.parent >= 0], minlength=n_cliques)
     entries = 0.0
     if n_cliques:
+        # Log number of entries of each clique, whose members follow one another in `member`.
         logs = np.add.reduceat(np.log(tree.cards[tree.member]), tree.c_start[:-1])
         # The message from the parent is an operand too; one more leaves room for the results.
         entries = float(np.max(2.0 * (operands + 2) * np.exp(logs)))
@@ -679,7 +687,7 @@ def likelihoods(
         if no distribution has all of the prescribed posteriors as marginals.
     """
     logs = {v: np.where(q > 0, 0.0, -np.inf) for v, q in beliefs.items()}
-    wanted = {v: log_of(q) for v, q in beliefs.items()}
+    log_beliefs = {v: log_of(q) for v, q in beliefs.items()}
     worst = np.inf
     for round_number in range(_MAXIMUM_ROUNDS):
         worst = 0.0
@@ -692,7 +700,7 @@ def likelihoods(
                 )
             worst = max(worst, float(np.max(np.abs(current - q))))
             with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.where(q > 0, wanted[variable] - np.log(current), -np.inf)
+                step = np.where(q > 0, log_beliefs[variable] - np.log(current), -np.inf)
             updated = logs[variable] + step
             # The scale of a likelihood is arbitrary: its maximum is made one.
             logs[variable] = np.where(q > 0, updated - updated.max(), -np.inf)
@@ -743,7 +751,7 @@ def product_of(
     MemoryLimitError
         If the product takes more than half of the machine's memory.
     """
-    variables = {*scope, *(v for part in factors for v in potential_scope(part))}
+    variables = {*scope, *(v for factor in factors for v in potential_scope(factor))}
     discrete = [v.cardinality for v in variables if isinstance(v, Discrete)]
     # A Gaussian over n continuous variables has at most (1 + n)^2 numbers for each configuration of
     # the discrete ones.
@@ -759,8 +767,8 @@ def product_of(
 
 def summed_out(product: Potential, variable: Variable) -> Potential:
     """Return the sum (integral) of a factor over one variable."""
-    rest: Potential = product.eliminate(variable, SUM)  # type: ignore[arg-type]
-    return rest
+    summed: Potential = product.eliminate(variable, SUM)  # type: ignore[arg-type]
+    return summed
 
 
 def probabilities(product: Factor, variable: Discrete, parents: Sequence[Discrete]) -> Floats:
@@ -769,6 +777,7 @@ def probabilities(product: Factor, variable: Discrete, parents: Sequence[Discret
     Parent configurations of probability zero get equal probabilities of all states.
     """
     logs = product.aligned([*parents, variable])[0]  # without the axis of rows
+    # Shifted by the maximum, so that not all exponentials of a configuration underflow.
     peak = logs.max(axis=-1, keepdims=True)
     possible = peak > -np.inf
     values = np.where(possible, np.exp(logs - np.where(possible, peak, 0.0)), 1.0)
@@ -786,6 +795,8 @@ def linear(product: GaussianFactor, variable: Continuous, parents: Sequence[Vari
     conditional: Any = product.conditional(variable)
     discrete = [v for v in parents if isinstance(v, Discrete)]
     others = [v for v in product.variables if v != variable]
+    # The slopes are in the order of the factor's variables; those returned, of the parents.
     places = [others.index(v) for v in parents if isinstance(v, Continuous)]
+    # Index 0 is that of the only row.
     mean, variance, slopes = (align(x, product.scope, discrete)[0] for x in conditional)
     return mean, variance, slopes[..., places]

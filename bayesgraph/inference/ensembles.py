@@ -52,7 +52,10 @@ Answer: TypeAlias = Posterior | NumberMixture | MixedPosterior | ItemsMixture
 
 
 def log_sum(logs: Floats) -> float:
-    """Return log-sum-exp of a vector, minus infinity if no value is finite."""
+    """Return log-sum-exp of a vector, minus infinity if no value is finite.
+
+    The shift by the maximum keeps the exponentials within the range of floats.
+    """
     peak = float(logs.max(initial=-np.inf))
     return peak if peak == -np.inf else peak + float(np.log(np.exp(logs - peak).sum()))
 
@@ -73,6 +76,7 @@ def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
     log_joint = log_weights + np.array([answer.log_evidence for answer in answers])
     log_evidence = log_sum(log_joint)
     shares = np.exp(log_joint - log_evidence)
+    # Their sum is one only up to the rounding of the logs, which are large for much evidence.
     return averaged(answers, shares / shares.sum(), log_evidence)
 
 
@@ -125,12 +129,13 @@ def _joint(
     times probability of the state.
     """
     discrete = _posterior([answer.discrete for answer in answers], shares, log_evidence)
+    # A posterior iterates over its joint states, the last variable's states fastest, as do `cells`.
     cells = itertools.product(*(range(size) for size in discrete.probabilities.shape))
     mixtures: list[NumberMixture | None] = []
     for state, cell in zip(discrete, cells, strict=True):
         weights = shares * [float(answer.discrete.probabilities[cell]) for answer in answers]
         possible = np.flatnonzero(weights > 0)
-        if not len(possible):
+        if not len(possible):  # all networks rule the state out
             mixtures.append(None)
             continue
         parts = [answers[s].given(state) for s in possible.tolist()]
@@ -179,9 +184,11 @@ def best_assignments(
     UnsupportedModelError
         If the first 4096 assignments of the networks do not determine the result.
     """
+    # More than n from each network, because the networks' lists differ; then four times as many.
     k = max(8, 2 * n)
     while True:
         lists = first(k)
+        # All assignments have the same variables: the names are those of any of them.
         names = next((tuple(best[0]) for best in lists if best), ())
         # The keys contain the types: True and 1 may be two states of one variable.
         distinct = {
@@ -336,7 +343,10 @@ class MixtureBest(_EnsembleWork):
         return [Assignment(dict(zip(names, best, strict=True)), log_value)]
 
     def _with_means(self, case: Case, limit: float | None, best: Assignment) -> Assignment:
-        """Return an assignment extended by the conditional means of the continuous variables."""
+        """Return an assignment extended by the conditional means of the continuous variables.
+
+        They are given the assigned states and the case; `limit` is the memory limit.
+        """
         model = self.model
         codes = {model._index_of[name]: _code(model, name, state) for name, state in best.items()}
         assigned = Case({**case.hard, **codes}, case.soft)
@@ -407,7 +417,7 @@ class MixtureDraw(_EnsembleWork):
         ]
         # The rows of one network must not follow one another.
         order = random.permutation(n)
-        return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
+        return {v: _joined([columns[v] for columns in drawn])[order] for v in drawn[0]}
 
 
 class MixtureSlopes(Work):
@@ -431,6 +441,7 @@ class MixtureSlopes(Work):
             by_network.append(work.derivatives(member_case, log_mass, memory_limit))
         # In this unit the weighted sum of P(evidence) is one: the quotient needs no divisor.
         posterior = float(sum(w * d.both for w, d in zip(weights, by_network, strict=True)))
+        # By the quotient rule, the derivatives with respect to the weights and to the arrays.
         slopes = np.array([d.both - posterior * d.mass for d in by_network])
         parts = {i: (d, d.slopes(posterior, weights[i])) for i, d in enumerate(by_network)}
         return sensitivity.sensitivity_of(
@@ -445,7 +456,8 @@ class MixtureSlopes(Work):
 def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
     """Return the posterior weights of the networks, proportional to weight times P(evidence).
 
-    The result is None if the evidence is impossible in all networks.
+    It is zero for networks of weight zero. The result is None if the evidence is impossible in all
+    others.
     """
     logs = np.full(len(model.networks), -np.inf)
     logs[[member.place for member in model.members]] = log_masses(model.members, case, memory_limit)
@@ -474,7 +486,8 @@ class AverageJoint(_EnsembleWork):
         self._variables = tuple(model.variables[v] for v in targets)
         weights = np.array([member.weight for member in self.members])
         self._weights = weights / weights.sum()
-        # Of a shifted prior: what the average is multiplied by in each joint state; else None.
+        # If a prior is shifted, the ratios of new to old priors, which multiply the average: an
+        # array over the joint states of the targets; else None.
         self._ratio = model.ratio_of(targets)
 
     def run(self, case: Case, memory_limit: float | None = None) -> Answer | None:
@@ -490,6 +503,7 @@ class AverageJoint(_EnsembleWork):
             if isinstance(answer, Posterior):
                 shares = member.spread(targets, member.tempered(targets, answer.probabilities))
                 answer = Posterior(self._variables, shares, np.nan)
+            # `codes` has the variables whose states differ from those of the average.
             elif not member.codes.keys().isdisjoint(targets):
                 raise UnsupportedModelError(
                     f"The networks of this average have different states of "
@@ -517,7 +531,8 @@ class AverageJoint(_EnsembleWork):
         if groups is None:
             return self._run_different(rows)
         different, place = groups
-        # Transposed, because the numbers of a state are contiguous.
+        # Each row gets the logs of the equal row among the different ones. The index is applied to
+        # the transpose, because the numbers of a state are contiguous.
         return self._run_different(rows.rows(different)).T[:, place].T
 
     def _run_different(self, rows: Evidence) -> Floats:
@@ -530,11 +545,12 @@ class AverageJoint(_EnsembleWork):
             self._weights.tolist(), self.members, self.works, strict=True
         ):
             logs = work.run_rows(member.rows(rows))
-            # Most often the first state alone shows that no row is refused.
+            # Most often the first state alone shows that no row is refused: none of its logs is
+            # minus infinity.
             if np.minimum.reduce(logs[:, 0], initial=0.0) == -np.inf:
                 refused = np.isneginf(logs.max(axis=1))
                 refusals.append(refused)
-                logs[refused] = log_of(member.network.query(variable.name).probabilities)
+                logs[refused] = log_of(member.network.query(variable.name).probabilities)  # prior
             shares = member.spread((target,), member.shares(target, logs))
             shares *= weight
             total += shares
@@ -554,7 +570,8 @@ class AverageAll(FactorAll):
         model = self.model
         for v in range(len(model.variables)):
             if v not in case.hard:
-                with suppress(UnsupportedModelError):  # the first answer shows whether it is
+                # Any variable that can be queried shows whether the evidence is impossible.
+                with suppress(UnsupportedModelError):
                     work = model._work(Joint((v,)), self.pattern, memory_limit)
                     return -np.inf if work.run(case, memory_limit) is None else np.nan
         return np.nan
@@ -601,7 +618,8 @@ class AverageSlopes(Work):
         gradient = (np.eye(len(mean))[state] * ratio - posterior * ratio) / total
         parts = {}
         for member, states, q, weight in zip(members, by_member, posteriors, relative, strict=True):
-            # With respect to the member's probability of each state of its own target.
+            # With respect to the member's probability of each state of its own target. Row i of the
+            # spread identity has the average's shares of the member's state i.
             by_state = weight * (member.spread((target,), np.eye(len(states))) @ gradient)
             terms, exponent = states, member.exponent(target)
             if exponent != 1.0:
@@ -636,15 +654,19 @@ class AverageSlopes(Work):
 
 
 def _added(parts: Sequence[sensitivity.Derivatives], shares: Floats) -> sensitivity.Arrays:
-    """Return the sum of the derivatives of the states' posteriors, each times its share."""
+    """Return the sum of the derivatives of the states' posteriors, each times its share.
+
+    `parts` has the derivatives of one state of the target each, in the unit P(evidence).
+    """
     each = [one.slopes(one.both, share) for one, share in zip(parts, shares.tolist(), strict=True)]
-    arrays: dict[Any, list[tuple[Floats, ...]]] = {}
+    # By name, for each state a tuple of arrays: one of a table, three of a linear Gaussian.
+    by_name: dict[Any, list[tuple[Floats, ...]]] = {}
     for slopes in each:
-        for name, some in slopes.items():
-            arrays.setdefault(name, []).append(some)
+        for name, arrays in slopes.items():
+            by_name.setdefault(name, []).append(arrays)
     return {
-        name: tuple(np.sum(alike, axis=0) for alike in zip(*some, strict=True))
-        for name, some in arrays.items()
+        name: tuple(np.sum(of_states, axis=0) for of_states in zip(*tuples, strict=True))
+        for name, tuples in by_name.items()
     }
 
 

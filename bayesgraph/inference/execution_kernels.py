@@ -50,6 +50,8 @@ MINIMUM_LOG2 = -1000.0
 # The bits of infinity as an integer.
 _INFINITY = int(np.float64(np.inf).view(np.int64))
 
+# How a run ended: with a result, without any (the evidence has probability zero), or with one that
+# underflow may have made inaccurate.
 OK, IMPOSSIBLE, TOO_SMALL = 0, 1, 2
 
 
@@ -57,7 +59,7 @@ OK, IMPOSSIBLE, TOO_SMALL = 0, 1, 2
 
 # Maximum number of entries of a joint table that is enumerated.
 FEW_ENTRIES = 512
-TOO_MANY = 3
+TOO_MANY = 3  # the status if there are more
 # Minimum of a sum whose relative error from underflow is negligible.
 _SAFE_MASS = 1e-250
 
@@ -76,7 +78,7 @@ def _view(array: Floats, offset: int, shape: list[int], steps: list[int]) -> Any
 def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[int, float, Floats]:
     """Do what `enumerate_joint` does, by a joint table with an axis for each free variable."""
     n_all, n_start, n_item, n_targets = layout[:4].tolist()
-    # The eight arrays of the layout; the last one has the rest.
+    # The layout has four lengths and eight arrays; the last array is what is left.
     lengths = [4, n_all, n_start, n_item, n_item, n_start - 1, n_start - 1, n_targets, 0]
     ends = np.cumsum(lengths).tolist()
     ends[-1] = len(layout)
@@ -84,6 +86,7 @@ def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[
         layout[begin:end].tolist() for begin, end in pairwise(ends)
     )
     observed = dict(zip(*findings.reshape(2, -1).tolist(), strict=True))
+    # For each relevant table: the stride of each variable's axis.
     steps_of = [
         dict(zip(item[start[f] : start[f + 1]], step[start[f] : start[f + 1]], strict=True))
         for f in factors
@@ -104,9 +107,9 @@ def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[
         # Axes of the joint table in the order of the targets; an observed target has none, and its
         # other states keep the probability zero.
         places: Any = [free.index(v) for v in targets if v not in observed]
-        rest = tuple([axis for axis in range(len(free)) if axis not in places])
+        summed = tuple([axis for axis in range(len(free)) if axis not in places])
         # The axes that are left are ascending: that of a target is the rank of its place.
-        kept = joint.sum(axis=rest).transpose(np.argsort(np.argsort(places)))
+        kept = joint.sum(axis=summed).transpose(np.argsort(np.argsort(places)))
         result[tuple([observed.get(v, slice(None)) for v in targets])] = kept
     else:
         axes = range(len(free))
@@ -154,7 +157,8 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     n_all, n_observed, n_targets = len(cards), len(findings) // 2, len(targets)
     # Depth d of the search assigns `free[d - 1]`, whose marginal begins at `at_result[d - 1]`.
     state = np.zeros(n_all, np.int64)
-    # The place of each variable in `free`; -1 for those that are observed or in no factor.
+    # The place of each variable in `free`; -1 for those that are observed or in no factor. Until
+    # the places are known, 0 marks the variables that have one.
     depth_of = filled(n_all, -1)
     for f in factors:
         for at in range(start[f], start[f + 1]):
@@ -188,7 +192,7 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
         owner[f] = 0
         for at in range(start[f], start[f + 1]):
             owner[f] = max(owner[f], depth_of[item[at]] + 1)
-    first, following = linked(owner, n + 1, True)
+    first, following = linked(owner, n + 1, True)  # lists: the factors of each depth
     # At each depth: the state that is visited, the product of the factors of lower depths, and the
     # sum of the products of the states visited so far.
     digit = np.empty(n + 1, np.int64)
@@ -245,7 +249,10 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
 
 
 def _part(target: Floats, t: int, shape: list[int], steps: list[int]) -> tuple[Any, list[int]]:
-    """Return the entries of the target of a sum, and the axes that are not summed out."""
+    """Return the entries of the target of a sum as an array, and the axes not summed out.
+
+    These are the axes on which the target moves; on the others its step is 0.
+    """
     kept = [k for k, step in enumerate(steps) if step]
     return _view(target, t, [shape[k] for k in kept], [steps[k] for k in kept]), kept
 
@@ -253,6 +260,7 @@ def _part(target: Floats, t: int, shape: list[int], steps: list[int]) -> tuple[A
 def _linear_on_arrays(operation: int, target: Floats, t: int, *others: Any) -> None:
     """Do what `_linear` does, by operations on whole arrays."""
     source, s, code, at, dims, _ = others
+    # For each dimension: length, step in the target, step in the source.
     words = code[at : at + 3 * dims].tolist()
     shape, steps = words[::3], words[1::3]
     values = _view(source, s, shape, words[2::3])
@@ -268,6 +276,7 @@ def _linear_on_arrays(operation: int, target: Floats, t: int, *others: Any) -> N
 def _add_products_on_arrays(target: Floats, t: int, *others: Any) -> None:
     """Do what `_add_products` does, by operations on whole arrays."""
     left, x, right, y, code, at, dims, _ = others
+    # For each dimension: length, then the steps in the target and in both sources.
     words = code[at : at + 4 * dims].tolist()
     to, kept = _part(target, t, words[::4], words[1::4])
     axes = list(range(dims))
@@ -396,8 +405,9 @@ def _linear(
 def _log_sum(x: float, y: float, maximum: bool) -> float:
     """Return the log of the sum of two exponentials; the larger of their logs if `maximum`."""
     high = max(x, y)
-    if maximum or min(x, y) == -np.inf:
+    if maximum or min(x, y) == -np.inf:  # the difference of two infinities would be NaN
         return high
+    # Shifted by the larger log, which cannot overflow; log1p keeps the digits of a small summand.
     return high + np.log1p(np.exp(min(x, y) - high))
 
 
@@ -535,7 +545,7 @@ def _add_products(
     dt, dx, dy = np.uint64(code[inner + 1]), np.uint64(code[inner + 2]), np.uint64(code[inner + 3])
     et, ex, ey = np.uint64(code[inner - 3]), np.uint64(code[inner - 2]), np.uint64(code[inner - 1])
     zero, one, two, four = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
-    if dy == one and dx == zero:  # the first source is the one with the innermost axes
+    if dy == one and dx == zero:  # the first source is to be the one with the innermost axis
         left, right, x, y, dx, dy, ex, ey = right, left, y, x, dy, dx, ey, ex
         swap = 1
     else:
@@ -544,9 +554,10 @@ def _add_products(
         index[k] = 0
     t0, x0, y0 = np.uint64(t), np.uint64(x), np.uint64(y)
     while True:
-        a, b, c = t0, x0, y0
+        a, b, c = t0, x0, y0  # offsets of a round in target, left and right
         if dt == one and dx == one and dy == zero and et == zero:
-            # Four rounds at once read and write the entries of the target only once.
+            # Four rounds at once read and write the entries of the target only once. The offsets of
+            # their rows of `left` are b, q, r and s, their entries of `right` f, g, h and e.
             j = zero
             while j + four <= m:
                 f, g, h, e = right[c], right[c + ey], right[c + ey + ey], right[c + ey + ey + ey]
@@ -574,7 +585,7 @@ def _add_products(
                 b += ex
                 c += ey
         elif dt == one and dx == one and dy == one and et == zero:
-            # Two rounds at once.
+            # Two rounds at once, the second one at q and v.
             j = zero
             while j + two <= m:
                 q, v = b + ex, c + ey
@@ -725,10 +736,10 @@ def run(
     zero = -np.inf if logarithmic else 0.0
     bits = work.view(np.int64)
     listed = code.view(np.int32)
-    # Two numbers, and their bits.
+    # Two numbers: they are written as bits, and read as numbers.
     pair = np.zeros(2, np.int64)
     numbers = pair.view(np.float64)
-    index = np.zeros(64, np.int64)
+    index = np.zeros(64, np.int64)  # scratch: the counters of an instruction's dimensions
     # Of the instructions between LOOP and AGAIN: the index of each loop, the number of loops, where
     # their counts are in the code, and the rounds that are left.
     loop = np.zeros(64, np.int64)
@@ -761,6 +772,7 @@ def run(
                 _fill(work, t, n, 0.0 if logarithmic else 1.0)
             elif logarithmic:
                 maximum = kind == MAXIMUM
+                # There is no second source: the second pair (work, t) is not read.
                 _logarithmic(
                     operation, work, t, data, s, work, t, code, at + HEAD, dims, index, maximum
                 )
@@ -1188,7 +1200,7 @@ def decode(
         together = 1 if is_compressed else _ROWS_TOGETHER
         values = single if is_compressed else block
         for row in range(len(assigned)):
-            if row % together == 0:
+            if row % together == 0:  # the first of those whose values are computed together
                 rows = assigned[row : row + together]
                 n, keys_at = local_values(
                     c, rows, program, operands, tables, offsets, work, linear, values

@@ -90,13 +90,13 @@ class FactorJoint(Work):
 
     def _prepare(self, model: Any) -> None:
         self._wanted = [model.variables[v] for v in self.question.targets]
-        self._ready = slice_of_case(model, self.pattern, self.question.targets)
+        self._submodel = slice_of_case(model, self.pattern, self.question.targets)
 
     def run(self, case: Case, memory_limit: float | None = None) -> Any:
         wanted = self._wanted
-        result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
+        result, plan = self._submodel.marginal(case.evidence(self.model.variables), memory_limit)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
-        if isinstance(result, Factor):
+        if isinstance(result, Factor):  # all targets are discrete
             probabilities, log_evidence = normalised_with_total(result.aligned(discrete))
             if log_evidence == -np.inf:
                 return None
@@ -179,7 +179,7 @@ class FactorBest(Work):
             if np.isneginf(log_value[0]):
                 return None
             best = results.Assignment(self._named(case, values), float(log_value[0]))
-            return Taken(lambda k: [best])
+            return Taken(lambda k: [best])  # k is 1 with means
         # The tables are reduced by the evidence: the program has none to observe.
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
         over = question.over
@@ -248,13 +248,14 @@ def _drawn(
         return drawn
     # In each row, the continuous variables are Gaussian given all discrete variables.
     columns = {
-        v: np.broadcast_to(column, (n, *column.shape[1:]))  # counts have a second axis
+        v: np.broadcast_to(column, (n, *column.shape[1:]))  # one row to n; counts have two axes
         for v, column in evidence.columns.items()
     }
     result, _ = marginal(model, continuous, Evidence(n, columns | drawn))
     assert isinstance(result, GaussianFactor)  # all discrete variables are observed
     # Shapes (n, k) and (n, k, k) for k continuous variables, in the order of `result.variables`.
     _, mean, covariance = result.moments()
+    # For independent standard normals z, mean + L z has the covariance L L^T.
     root = np.linalg.cholesky(covariance)
     noise = random.standard_normal((n, len(continuous)))
     values = mean + np.einsum("...ij,...j->...i", root, noise)
@@ -279,11 +280,11 @@ def _mixture(
 
     def flat(values: Floats, *tail: int) -> Floats:
         """Return values of the shape (number of configurations of `axes`, *tail)."""
-        table = align(values, result.scope, axes)[0]
+        table = align(values, result.scope, axes)[0]  # the only row of evidence
         return np.broadcast_to(table, (*shape, *tail)).reshape(-1, *tail)
 
     log_mass = flat(log_mass)
-    log_evidence = float(log_sum_exp(log_mass[None], 1)[0])
+    log_evidence = float(log_sum_exp(log_mass[None], 1)[0])  # over the configurations
     if log_evidence == -np.inf:
         return None
     if np.isnan(log_evidence):
@@ -322,7 +323,7 @@ def _by_state(
         of the numbers in these.
     """
     cards = [v.cardinality for v in discrete]
-    # The configurations of each joint state of the targets follow one another.
+    # The configurations of each joint state of the targets follow one another: `size` of them.
     size = len(weights) // math.prod(cards)
     mixtures = []
     for begin in range(0, len(weights), size):
@@ -380,13 +381,14 @@ class LeafJoint(Work):
     def _prepare(self, model: Any) -> None:
         targets = self.question.targets
         wanted = [model.variables[index] for index in targets]
-        self._cpds = leaves_of(model, targets, self.pattern)
+        self._cpds = leaves_of(model, targets, self.pattern)  # by leaf
         vector = next((leaf for leaf in self._cpds if isinstance(leaf, CountVector)), None)
         if vector is not None and len(targets) > 1:
             raise UnsupportedModelError(
                 f"{vector.name!r} is a vector of counts, whose posterior is answered alone; leave "
                 "the other targets out, or observe them."
             )
+        # The targets by kind; a vector of counts is among the continuous ones.
         self._continuous = tuple(v for v in wanted if not isinstance(v, Discrete))
         self._discrete = tuple(v for v in wanted if isinstance(v, Discrete))
         parents = dict.fromkeys(p for cpd in self._cpds.values() for p in cpd.parents)
@@ -394,7 +396,8 @@ class LeafJoint(Work):
         # The observed parents, and their indices.
         self._observed = {p: index_of[p.name] for p in parents if index_of[p.name] in observed}
         hidden = [p for p in parents if p not in self._observed and p not in self._discrete]
-        # Each state of the discrete targets has a stretch of configurations of the parents.
+        # The axes of the configurations that index the mixture's components. Those of one state of
+        # the discrete targets follow one another, as `_by_state` takes them.
         self._axes = (*self._discrete, *hidden)
         others = [v for v in self._continuous if v not in self._cpds]
         # What another solver is asked: the joint posterior of these parents and of all targets that
@@ -412,10 +415,10 @@ class LeafJoint(Work):
     def _posterior(
         self, case: Case, memory_limit: float | None
     ) -> tuple[Floats, Sequence[results.NumberMixture | None], float]:
-        """Return the posterior of discrete targets and parents, and of other targets.
+        """Return the posterior of discrete targets and parents, and of targets that are no leaves.
 
-        It consists of the probabilities of their joint configurations, the posterior of the other
-        numbers in each of them (nothing if no others are asked), and the log evidence.
+        It consists of the probabilities of the joint configurations of `_axes`, the mixture of the
+        other continuous targets in each of them (empty if there are none), and the log evidence.
         """
         if not self.inner.targets:
             return np.ones(1), (), log_mass(self.model, case, memory_limit)
@@ -432,6 +435,7 @@ class LeafJoint(Work):
     def _cells(self, case: Case, n: int) -> Mapping[Variable, NDArray[np.intp]]:
         """Return the configuration of each leaf's parents in each of n joint configurations."""
         shape = [v.cardinality for v in self._axes]
+        # Of each axis the state codes in all configurations; the last axis varies fastest.
         states = np.unravel_index(np.arange(n), shape) if shape else ()
         codes = dict(zip(self._axes, states, strict=True))
         codes |= {p: np.full(n, case.hard[index]) for p, index in self._observed.items()}
@@ -454,6 +458,7 @@ class LeafJoint(Work):
         if isinstance(vector, CountVector):  # then it is the only target
             items = self._cpds[vector].components(cells[vector][rows])
             return results.ItemsMixture(vector, [(weights, items)], log_evidence)
+        # Blocks of independent targets: their places in `_continuous`, and their distributions.
         blocks: list[tuple[tuple[int, ...], results.Components]] = []
         # Configurations without weight, which have no mixture, are left out.
         others: list[Any] = [numbers[i] for i in rows.tolist()] if numbers else []
@@ -485,6 +490,7 @@ class Leaves(Solver):
         return not pattern.rows and bool(leaves_of(model, question.targets, pattern))
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        # To prepare it only finds out what another solver is asked.
         work = LeafJoint(self, model, question, pattern)
         keep = tuple(model.variables[v] for v in question.targets)
         if not work.inner.targets:
@@ -521,13 +527,13 @@ def different_rows(evidence: Evidence) -> tuple[Indices, Indices] | None:
     place : ndarray of int, shape (n_rows,)
         Row i is equal to row ``rows[place[i]]``.
     """
-    if evidence.likelihoods or evidence.n_rows < _FIRST // 2:
+    if evidence.likelihoods or evidence.n_rows < _FIRST // 2:  # few rows take less than the search
         return None
     # The keys are made of the matrices, which must have all columns.
     covered = {variable for variables, _ in evidence.matrices for variable in variables}
     if not covered.issuperset(evidence.columns):
         return None
-    if evidence.n_rows > 2 * _FIRST:
+    if evidence.n_rows > 2 * _FIRST:  # a sample first, if it is much smaller
         different_first = np.unique(_mixed(_keys(evidence, _FIRST)))
         if len(different_first) > (1 - _SHARE) * _FIRST:
             return None
@@ -544,11 +550,11 @@ def _keys(evidence: Evidence, n_rows: int) -> NDArray[np.uint64]:
     A word has 64 bits; the last one is filled up with zeros.
     """
     sizes = [matrix.dtype.itemsize * matrix.shape[1] for _, matrix in evidence.matrices]
-    keys = np.zeros((n_rows, -(-sum(sizes) // 8)), dtype=np.uint64)
+    keys = np.zeros((n_rows, -(-sum(sizes) // 8)), dtype=np.uint64)  # words, rounded up
     key_bytes, begin = keys.view(np.uint8), 0
     for (_, matrix), size in zip(evidence.matrices, sizes, strict=True):
-        part = np.ascontiguousarray(matrix[:n_rows])
-        key_bytes[:, begin : begin + size] = part.view(np.uint8).reshape(n_rows, size)
+        first = np.ascontiguousarray(matrix[:n_rows])
+        key_bytes[:, begin : begin + size] = first.view(np.uint8).reshape(n_rows, size)
         begin += size
     return keys
 
@@ -557,6 +563,7 @@ def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return a hash of the words of each row, shape (n_rows,): the same for equal rows."""
     mixed = np.zeros(len(keys), dtype=np.uint64)
     for words in keys.T:
+        # A product carries upwards only: its high half is then mixed into its low half.
         mixed = (mixed ^ words) * _FACTOR
         mixed ^= mixed >> _HALF
     return mixed

@@ -57,7 +57,7 @@ class Factor:
             raise CPDError(f"A Factor is over discrete variables; its scope is {quoted(names)}.")
         if len(set(names)) < len(names):
             raise CPDError(f"A Factor takes each variable once; its scope is {quoted(names)}.")
-        self.log_values = log_of(checked_table(values, self.scope, what=self))[None]
+        self.log_values = log_of(checked_table(values, self.scope, what=self))[None]  # axis 0: rows
 
     @classmethod
     def from_log(cls, scope: Sequence[Discrete], log_values: Floats) -> Factor:
@@ -119,14 +119,14 @@ class Factor:
     def eliminate(self, variable: Discrete, algebra: Algebra) -> Factor:
         """Return the factor after one variable has been summed or maximised out."""
         axis = self.scope.index(variable)
-        rest = self.scope[:axis] + self.scope[axis + 1 :]
+        others = self.scope[:axis] + self.scope[axis + 1 :]
         # Axis 0 of the values is the batch.
-        return Factor.from_log(rest, algebra.reduce(self.log_values, 1 + axis))
+        return Factor.from_log(others, algebra.reduce(self.log_values, 1 + axis))
 
     def take(self, variable: Discrete, codes: NDArray[np.integer[Any]]) -> Factor:
         """Return the factor with a variable set to its state in each row: ``codes[i]`` in row i."""
-        rest, values = take_codes(self.scope, self.log_values, [variable], [codes])
-        return Factor.from_log(rest, values)
+        free, values = take_codes(self.scope, self.log_values, [variable], [codes])
+        return Factor.from_log(free, values)
 
     def __eq__(self, other: object) -> bool:
         """Return whether two factors have equal values and the same scope in the same order."""
@@ -215,17 +215,17 @@ def take_codes(
     """
     if not variables:
         return tuple(scope), values
-    rest = tuple(variable for variable in scope if variable not in variables)
-    target = [*variables, *rest]
+    free = tuple(variable for variable in scope if variable not in variables)
+    target = [*variables, *free]
     moved = align(values, scope, target)
     free_shape = moved.shape[1 + len(variables) :]
     cards = [variable.cardinality for variable in variables]
     # One axis for the joint states of the observed variables, and each row's index on it.
     by_state = moved.reshape(moved.shape[0], math.prod(cards), *free_shape)
     joint_state = np.ravel_multi_index(list(codes), cards)
-    if len(by_state) == 1:
-        return rest, by_state[0][joint_state]
-    return rest, by_state[np.arange(len(by_state)), joint_state]
+    if len(by_state) == 1:  # the same table for all rows
+        return free, by_state[0][joint_state]
+    return free, by_state[np.arange(len(by_state)), joint_state]
 
 
 def weighted_log(log_values: Floats, weights: Floats) -> Floats:
@@ -305,12 +305,12 @@ class GaussianFactor:
 
         `column` holds the values, shape (n_rows,).
         """
-        at, rest = self._position(variable)
+        at, kept = self._position(variable)
         # Axes of the targets: the rows of evidence, the discrete variables, the rows of A.
         value = column.reshape(-1, *[1] * (len(self.scope) + 1))
         targets = self.targets - self.loadings[..., at] * value
         return _factor(
-            self.scope, self.variables, rest, self.log_constant, self.loadings[..., rest], targets
+            self.scope, self.variables, kept, self.log_constant, self.loadings[..., kept], targets
         )
 
     def eliminate(self, variable: Continuous, algebra: Algebra) -> Potential:
@@ -319,14 +319,14 @@ class GaussianFactor:
         A reflection turns the variable's column of A into a single nonzero entry r. Only the row of
         r then involves the variable; its integral is ``sqrt(2 pi) / |r|``. The other rows remain.
         """
-        at, rest = self._position(variable)
+        at, kept = self._position(variable)
         log_entry, _, _, loadings, targets = _reflected(self.loadings, self.targets, at)
         if np.isneginf(log_entry).any():
             raise _improper([variable])
         constant = self.log_constant + algebra.gaussian_log_volume
         if algebra.integrates:
             constant = constant - log_entry
-        return _factor(self.scope, self.variables, rest, constant, loadings[..., rest], targets)
+        return _factor(self.scope, self.variables, kept, constant, loadings[..., kept], targets)
 
     def conditional(self, variable: Continuous) -> tuple[Floats, Floats, Floats]:
         """Return the distribution of a variable given all others: a linear Gaussian.
@@ -338,13 +338,13 @@ class GaussianFactor:
         slopes : ndarray, shape (1 or n_rows, *cardinalities, n - 1)
             One for each other continuous variable, in the order of `variables`.
         """
-        at, rest = self._position(variable)
+        at, others = self._position(variable)
         log_entry, row, target, _, _ = _reflected(self.loadings, self.targets, at)
         if np.isneginf(log_entry).any():
             raise _improper([variable])
         # The row says that entry * variable + row of the others - target is standard normal.
         entry = row[..., at]
-        return target / entry, 1.0 / (entry * entry), -row[..., rest] / entry[..., None]
+        return target / entry, 1.0 / (entry * entry), -row[..., others] / entry[..., None]
 
     def eliminate_partial(
         self, variable: Continuous, algebra: Algebra, column: Floats
@@ -366,7 +366,8 @@ class GaussianFactor:
             assert isinstance(observed, Factor)
             return Factor.from_log(free.scope, choose(free.log_values, observed.log_values))
         assert isinstance(observed, GaussianFactor)
-        # Conditioning leaves one row more of A and b than integration: pad with rows of zeros.
+        # Conditioning leaves one row more of A and b than integration: pad with rows of zeros,
+        # which change no factor.
         padding = observed.targets.shape[-1] - free.targets.shape[-1]
         lead = free.targets.shape[:-1]
         loadings = np.concatenate(
@@ -385,17 +386,17 @@ class GaussianFactor:
         self, variables: Sequence[Discrete], codes: Sequence[NDArray[np.integer]]
     ) -> GaussianFactor:
         """Return the factor with discrete `variables` set to their state `codes` in each row."""
-        rest, constant = take_codes(self.scope, self.log_constant, variables, codes)
+        free, constant = take_codes(self.scope, self.log_constant, variables, codes)
         _, loadings = take_codes(self.scope, self.loadings, variables, codes)
         _, targets = take_codes(self.scope, self.targets, variables, codes)
-        return GaussianFactor(rest, self.variables, constant, loadings, targets)
+        return GaussianFactor(free, self.variables, constant, loadings, targets)
 
     def compressed(self) -> GaussianFactor:
         """Return an equal factor in which A is upper triangular and has at most n rows."""
         loadings, targets = self.loadings, self.targets
         rows, row_targets = [], []
         for at in range(len(self.variables)):
-            if not targets.shape[-1]:
+            if not targets.shape[-1]:  # fewer rows than variables
                 break
             _, row, row_target, loadings, targets = _reflected(loadings, targets, at)
             rows.append(row)
@@ -535,7 +536,7 @@ def _reflected(
     """
     block = np.concatenate([loadings, targets[..., None]], axis=-1)  # [A | b]
     m = block.shape[-2]
-    if m == 0:
+    if m == 0:  # there is no row to split off: a row of zeros in its place
         lead = block.shape[:-2]
         nothing = np.zeros((*lead, loadings.shape[-1])), np.zeros(lead)
         return np.full(lead, -np.inf), *nothing, loadings, targets
@@ -545,6 +546,7 @@ def _reflected(
     np.put_along_axis(order, largest, 0, axis=-1)
     order[..., :1] = largest
     block = np.take_along_axis(block, order[..., None], axis=-2)
+    # The column is divided by its largest entry, now the first: squares stay in range of floats.
     scale = np.abs(block[..., :1, at])
     empty = scale == 0
     column = block[..., at] / np.where(empty, 1.0, scale)
@@ -557,22 +559,25 @@ def _reflected(
     scaled = 2.0 * normal / np.where(square == 0, 1.0, square)
     block = block - scaled[..., None] * np.einsum("...m,...mk->...k", normal, block)[..., None, :]
     log_entry = (log_of(norm) + log_of(scale))[..., 0]
-    rest = block[..., 1:, :]
-    rest[..., at] = 0.0  # exactly, without rounding errors
-    return log_entry, block[..., 0, :-1], block[..., 0, -1], rest[..., :-1], rest[..., -1]
+    others = block[..., 1:, :]
+    others[..., at] = 0.0  # exactly, without rounding errors
+    return log_entry, block[..., 0, :-1], block[..., 0, -1], others[..., :-1], others[..., -1]
 
 
 def _factor(
     scope: Sequence[Discrete],
     variables: Sequence[Continuous],
-    rest: list[int],
+    kept_columns: list[int],
     log_constant: Floats,
     loadings: Floats,
     targets: Floats,
 ) -> Potential:
-    """Return the factor over the variables with indices `rest`; a table if `rest` is empty."""
-    if rest:
-        kept = [variables[i] for i in rest]
+    """Return a factor over those of the variables whose columns of A were kept.
+
+    `loadings` has these columns only. Without any the result is a table.
+    """
+    if kept_columns:
+        kept = [variables[i] for i in kept_columns]
         return GaussianFactor(scope, kept, log_constant, loadings, targets)
     return Factor.from_log(scope, log_constant - half_square(targets))
 
@@ -609,7 +614,8 @@ def log_normalised(joint: Floats) -> Floats:
 
 def normalised(joint: Floats) -> Floats:
     """Turn log joint probabilities into posteriors, in place, shape (n_rows, n_states)."""
-    # Reductions of ufuncs: methods of arrays take longer than a single row.
+    # Shifted by each row's maximum, so that the sum is neither zero nor infinite. Reductions of
+    # ufuncs: methods of arrays take longer than a single row.
     joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
     np.exp(joint, out=joint)
     joint /= np.add.reduce(joint, axis=1, keepdims=True)
@@ -661,4 +667,4 @@ def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
 
 def largest(joint: Floats) -> NDArray[np.intp]:
     """Return for each row the index of the largest entry, ties to the first."""
-    return execution_kernels.largest(joint.T)  # which takes classes by rows
+    return execution_kernels.largest(joint.T)  # the kernel takes the states on the first axis

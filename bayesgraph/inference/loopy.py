@@ -174,8 +174,9 @@ def loopy_belief_propagation(
         )
     graph = _FactorGraph(factors, variables)
     dampings = (damping,) if damping is not None else _DAMPINGS
+    # Without cycles the messages become final step by step: damping would only delay them.
     schedule = _Schedule(dampings[:1] if graph.acyclic else dampings)
-    messages = np.zeros(len(graph.cell))
+    messages = np.zeros(len(graph.cell))  # logs, from factors to variables
     iterations, change = 0, math.inf
     while change > tolerance and iterations < max_iterations:
         iterations += 1
@@ -201,7 +202,7 @@ def loopy_belief_propagation(
         log_partition=graph.log_partition(messages),
     )
     beliefs.flags.writeable = False
-    parts = np.split(beliefs, graph.first[1:])
+    parts = np.split(beliefs, graph.first[1:])  # the marginal of each variable
     # Without variables there is one part still, which is empty.
     return LoopyBeliefs(dict(zip(graph.variables, parts, strict=bool(graph.variables))), report)
 
@@ -216,11 +217,12 @@ class _Schedule:
 
     def __init__(self, dampings: Sequence[float]) -> None:
         self._dampings = tuple(dampings)
-        self._level = 0
+        self._level = 0  # index of the present factor in the list
         # The smallest change in the iterations before the last check, and in those since.
         self._before = self._smallest = math.inf
         # The number of iterations since the last check.
         self._waited = 0
+        # The changes of all log messages in the last iteration; set before they are first read.
         self._moves: Floats = np.zeros(0)
 
     @property
@@ -236,7 +238,7 @@ class _Schedule:
         self._smallest = min(self._smallest, change)
         self._waited += 1
         if self._waited >= _PATIENCE * (1 + 2 * self._level):
-            # The changes point against those of the iteration before.
+            # The changes point against those of the iteration before: their scalar product.
             oscillating = moves @ self._moves < 0
             ratio = _SLOW if oscillating else _STUCK
             if self._smallest > ratio * self._before and self._level + 1 < len(self._dampings):
@@ -320,7 +322,7 @@ class _FactorGraph:
             if table.ndim == 1:
                 at = begin[factor.scope[0]]
                 self.field[at : at + len(table)] += table
-            elif table.ndim:
+            elif table.ndim:  # a factor without variables is a constant only
                 by_shape.setdefault(table.shape, []).append((factor, table))
         # The messages of a group follow one another axis by axis; those of an axis are an array of
         # the shape (states, factors), in C order.
@@ -360,6 +362,7 @@ class _FactorGraph:
                     excluded = self.cell[part][~supported.ravel()]
                     shrinking |= bool(self.domain[excluded].any())
                     self.domain[excluded] = False
+        # Variables of which no state is left.
         empty = np.flatnonzero(~np.logical_or.reduceat(self.domain, self.first))
         if len(empty):
             raise errors.ImpossibleEvidenceError(
@@ -414,6 +417,7 @@ class _FactorGraph:
                 new = SUM.reduce(group.product(cavities, without=axis), group.others(axis))
                 # Shape (states, factors): each message is scaled to a maximum of one.
                 renewed[part] = np.maximum(new - new.max(axis=0), _FLOOR).ravel()
+        # Messages about excluded states count nowhere; zeros keep them finite.
         renewed[~self.domain[self.cell]] = 0.0
         return renewed
 
@@ -423,6 +427,7 @@ class _FactorGraph:
         The beliefs have the shape (n_states,), the log sums (n_variables,).
         """
         logs = np.where(self.domain, self.field + self._gathered(messages), -np.inf)
+        # Maxima and sums over each variable's states, which follow one another.
         peak = np.maximum.reduceat(logs, self.first)
         values = np.exp(logs - np.repeat(peak, self.cards))
         total = np.add.reduceat(values, self.first)

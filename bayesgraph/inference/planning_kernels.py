@@ -29,10 +29,10 @@ def packed(parts: tuple[Ints, ...]) -> Ints:
     to = n
     for i in range(n):
         # Unsigned indices are not tested for being negative.
-        part, at = parts[i], np.uint64(to)
-        for k in range(np.uint64(len(part))):
-            out[at + k] = part[k]
-        to += len(part)
+        array, at = parts[i], np.uint64(to)
+        for k in range(np.uint64(len(array))):
+            out[at + k] = array[k]
+        to += len(array)
         out[i] = to
     return out
 
@@ -65,6 +65,7 @@ def table_layout(indices: Ints, n_variables: int, n_tables: int, sums_to_one: bo
     the distribution of the last variable of its scope. The result is the number of entries of all
     tables. (Each array of a call costs a fraction of a microsecond.)
     """
+    # Each array is the beginning of a slice, where the next arrays follow.
     cards, start = indices[:n_variables], indices[n_variables:]
     item = start[n_tables + 1 :]
     step = item[start[n_tables] :]
@@ -99,10 +100,11 @@ def at_evidence(
     the tables in `constant`, whose variables are all observed; `values` are the entries of all
     tables, or their logarithms.
     """
+    # Each array is the beginning of a slice, where the next arrays follow; see `table_layout`.
     start = indices[n_variables:]
     item = start[n_tables + 1 :]
     step = item[start[n_tables] :]
-    offsets = step[start[n_tables] :][:n_tables].copy()
+    offsets = step[start[n_tables] :][:n_tables].copy()  # `base`: of the first entry of each table
     n = len(findings) // 2
     if n:
         state = filled(n_variables, 0)
@@ -119,11 +121,14 @@ def at_evidence(
 
 
 @kernel(error_model="numpy")
-def _root(part: Ints, v: int) -> int:
-    """Return the representative of variable v's connected component (union-find in `part`)."""
-    while part[v] != v:
-        part[v] = part[part[v]]  # halves the path for later calls
-        v = part[v]
+def _root(forest: Ints, v: int) -> int:
+    """Return the representative of variable v's connected component (union-find in `forest`).
+
+    ``forest[v]`` is a variable of the same component, v itself if it is the representative.
+    """
+    while forest[v] != v:
+        forest[v] = forest[forest[v]]  # halves the path for later calls
+        v = forest[v]
     return v
 
 
@@ -190,7 +195,7 @@ def _drop_separated(
     constant, which is dropped unless a zero in it may make the evidence impossible.
     """
     n_variables, n_factors = len(is_observed), len(start) - 1
-    part = np.arange(n_variables)  # the union-find forest of the free variables, see `_root`
+    forest = np.arange(n_variables)  # the union-find forest of the free variables, see `_root`
     # A free variable of each factor, -1 if it has none.
     some_free = filled(n_factors, -1)
     for f in range(n_factors):
@@ -200,19 +205,19 @@ def _drop_separated(
                 if not is_observed[v]:
                     if some_free[f] < 0:
                         some_free[f] = v
-                    a, b = _root(part, v), _root(part, some_free[f])
-                    part[max(a, b)] = min(a, b)
+                    a, b = _root(forest, v), _root(forest, some_free[f])
+                    forest[max(a, b)] = min(a, b)
     is_kept = filled(n_variables, 0)  # by the component's representative
     for v in range(n_variables):
         if is_target[v]:
-            is_kept[_root(part, v)] = 1
+            is_kept[_root(forest, v)] = 1
     component = filled(n_factors, -1)
     for f in range(n_factors):
         # A factor without free variables is a component of its own.
         if relevant[f] and some_free[f] < 0:
             relevant[f] = _may_have_zero(base, values, f)
         elif relevant[f]:
-            component[f] = _root(part, some_free[f])
+            component[f] = _root(forest, some_free[f])
             if not is_kept[component[f]]:
                 is_kept[component[f]] = _may_have_zero(base, values, f)
     for f in range(n_factors):
@@ -770,8 +775,8 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
     place = np.empty(len(cards), np.int64)
     mask = np.empty(_MAXIMUM_PARTS, np.uint64)
     size = np.empty(_MAXIMUM_PARTS)
-    what = np.empty(_MAXIMUM_PARTS, np.int64)
-    which = np.empty(_MAXIMUM_PARTS, np.int64)
+    kind = np.empty(_MAXIMUM_PARTS, np.int64)
+    number = np.empty(_MAXIMUM_PARTS, np.int64)
     count = 0
     first_node = np.empty(n_cliques + 1, np.int64)
     for c in range(n_cliques):
@@ -787,18 +792,18 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
         f = f_first[c]
         while f >= 0 and k < _MAXIMUM_PARTS:
             mask[k] = _bits(item, start[f], start[f + 1], place)
-            what[k], which[k] = _FACTOR, f
+            kind[k], number[k] = _FACTOR, f
             k += 1
             f = f_next[f]
         d = d_first[c]
         while d >= 0 and k < _MAXIMUM_PARTS:
             mask[k] = _bits(member, c_start[d] + residual[d], c_start[d + 1], place)
-            what[k], which[k] = _MESSAGE, d
+            kind[k], number[k] = _MESSAGE, d
             k += 1
             d = d_next[d]
         q = 0
         while everything and q < residual[c] and k < _MAXIMUM_PARTS:
-            mask[k], what[k], which[k] = np.uint64(1) << np.uint64(q), _LEAVING, q
+            mask[k], kind[k], number[k] = np.uint64(1) << np.uint64(q), _LEAVING, q
             k += 1
             q += 1
         if k >= _MAXIMUM_PARTS:  # there may be more: all pairs of so many take too long
@@ -806,32 +811,32 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
         for i in range(k):
             size[i] = _entries(cards, member, begin, mask[i])
         while k > 1:
-            a, b = _smallest_pair(what, mask, k, entries / _SHARE, cards, member, begin)
+            a, b = _smallest_pair(kind, mask, k, entries / _SHARE, cards, member, begin)
             if a < 0:
                 break
             # Let b be the larger one, of equal ones a node if there is one, and of nodes the later.
             if size[a] > size[b] or (
                 size[a] == size[b]
-                and what[a] == _NODE
-                and (what[b] != _NODE or which[a] > which[b])
+                and kind[a] == _NODE
+                and (kind[b] != _NODE or number[a] > number[b])
             ):
                 a, b = b, a
             # a joins b if b is a node whose scope contains that of a; else both join a new node.
-            if what[b] == _NODE and (mask[a] & mask[b]) == mask[a]:
-                node = which[b]
+            if kind[b] == _NODE and (mask[a] & mask[b]) == mask[a]:
+                node = number[b]
             else:
                 node = count
                 count += 1
                 node_mask[node] = mask[a] | mask[b]
                 node_up[node] = -1
-                _attach(what[b], which[b], node, new_home, new_parent, node_up)
-            _attach(what[a], which[a], node, new_home, new_parent, node_up)
+                _attach(kind[b], number[b], node, new_home, new_parent, node_up)
+            _attach(kind[a], number[a], node, new_home, new_parent, node_up)
             mask[b] = node_mask[node]
             size[b] = _entries(cards, member, begin, mask[b])
-            what[b], which[b] = _NODE, node
+            kind[b], number[b] = _NODE, node
             # The node takes the place of b, and the last operand that of a.
             k -= 1
-            mask[a], size[a], what[a], which[a] = mask[k], size[k], what[k], which[k]
+            mask[a], size[a], kind[a], number[a] = mask[k], size[k], kind[k], number[k]
     first_node[n_cliques] = count
     if count == 0:
         return np.empty(0, np.int64)
@@ -840,19 +845,19 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
 
 @kernel(error_model="numpy")
 def _smallest_pair(
-    what: Ints, mask: Bits, k: int, limit: float, cards: Ints, member: Ints, begin: int
+    kind: Ints, mask: Bits, k: int, limit: float, cards: Ints, member: Ints, begin: int
 ) -> tuple[int, int]:
     """Return the two of k operands of a clique whose joint table is the smallest.
 
-    They are -1 and -1 if it has more entries than `limit`. ``what`` and ``mask`` are the kinds of
+    They are -1 and -1 if it has more entries than `limit`. ``kind`` and ``mask`` are the kinds of
     the operands and their scopes as bits; see `_entries` for the others.
     """
     a = b = -1
     for i in range(1, k):
         for j in range(i):
-            if _is_summed(what[i], mask[i], what[j], mask[j]):
+            if _is_summed(kind[i], mask[i], kind[j], mask[j]):
                 continue
-            if _is_summed(what[j], mask[j], what[i], mask[i]):
+            if _is_summed(kind[j], mask[j], kind[i], mask[i]):
                 continue
             together = _entries(cards, member, begin, mask[i] | mask[j])
             if together <= limit:  # from now on only smaller ones, or later ones of equal size
@@ -862,10 +867,10 @@ def _smallest_pair(
 
 
 @kernel(error_model="numpy")
-def _is_summed(what: int, mask: np.uint64, other: int, other_mask: np.uint64) -> bool:
+def _is_summed(kind: int, mask: np.uint64, other_kind: int, other_mask: np.uint64) -> bool:
     """Tell whether an operand is a variable whose marginal another one, a table, gives already."""
-    is_table = other == _MESSAGE or other == _NODE
-    return what == _LEAVING and is_table and (mask & other_mask) == mask
+    is_table = other_kind == _MESSAGE or other_kind == _NODE
+    return kind == _LEAVING and is_table and (mask & other_mask) == mask
 
 
 @kernel(error_model="numpy")
@@ -985,12 +990,12 @@ def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
 
 @kernel(error_model="numpy")
 def _attach(
-    what: int, which: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
+    kind: int, number: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
 ) -> None:
     """Record that an operand, given by kind and number, is multiplied into a node."""
-    if what == _FACTOR:
-        new_home[which] = node
-    elif what == _MESSAGE:
-        new_parent[which] = node
-    elif what == _NODE:
-        node_up[which] = node
+    if kind == _FACTOR:
+        new_home[number] = node
+    elif kind == _MESSAGE:
+        new_parent[number] = node
+    elif kind == _NODE:
+        node_up[number] = node

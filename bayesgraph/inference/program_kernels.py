@@ -54,7 +54,8 @@ ALL_KEPT = 2**20
 # the innermost axes, the begin of a run, a round of the outer loops, a rearranged entry, an
 # instruction.
 _ALONE, _BROKEN, _NESTED, _MOVED, _CALL = 2.0, 12.0, 30.0, 8.0, 150.0
-# Rank of the axes of each kind, see `_loops`.
+# Rank of the axes of each kind, see `_loops`: those of the sum (odd kinds) are outside those that
+# are summed out.
 _RANK = np.array([4, 0, 5, 2, 6, 3, 7, 1])
 # Minimum number of entries of a clique whose product is not formed, see `_sum_of_products`.
 _SMALLEST_SUM = 256
@@ -200,6 +201,7 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints, scratch: Ints) 
             end[rank[k]] -= 1
             trial[end[rank[k]]] = k
         base = _ALONE if g >= 6 else 1.0  # both sources have the innermost axes
+        # The loops around the innermost one are over the summed axes of both sources, of kind 6.
         cost = entries[0] * (base + _BROKEN / length + _NESTED / (length * max(1.0, size[6])))
         cost += _MOVED * entries[1] + _CALL if move else 0.0
         cost += 0.0 if _in_order(counts, x, trial, t) else _MOVED * entries[2] + _CALL
@@ -253,11 +255,13 @@ def _in_order(counts: Ints, steps: Ints, order: Ints, t: Ints) -> bool:
             innermost = False
         if counts[k] == 1 or not steps[k]:
             continue
+        # The first axis that is summed out, from inside: if no other axis is within it, those that
+        # are summed out are the innermost loop, and must be contiguous.
         if inside and not t[k]:
             inside = False
             expected = 1 if innermost else steps[k]
         innermost = False
-        if not inside and t[k]:
+        if not inside and t[k]:  # the other axes of the sum are the outer loops
             return True
         if steps[k] != expected:
             return False
@@ -390,11 +394,11 @@ def _sum_of_products(
             best, x, y, z = product, p, q, r
     pair[0], pair[1], pair[2], pair[3] = sources[x, 0], sources[x, 1], sources[y, 0], sources[y, 1]
     # What is contracted next: its axes, the strides of both sources, and its target with strides.
-    # `rest` are the axes of the second contraction, of the pair's product and the third source.
+    # `after` are the axes of the second contraction, of the pair's product and the third source.
     now, left, right, to, out = scratch[7][:width], steps[x], steps[y], target, t
-    rest = scratch[8][:width]
+    after = scratch[8][:width]
     for k in range(width):
-        now[k] = rest[k] = counts[k]
+        now[k] = after[k] = counts[k]
     if n == 3:
         distance = 1
         out = scratch[9]
@@ -406,12 +410,13 @@ def _sum_of_products(
             if not in_pair:
                 now[k] = 1
             elif not kept:  # summed out already
-                rest[k] = 1
+                after[k] = 1
         to = _room(space, np.int64(3), distance)
     for _ in range(n - 1):
         size = _contract(code, size, space, now, to, out, pair, left, right, scratch)
+        # The next one, of the product and the third source; not used after the last one.
         pair[0], pair[1], pair[2], pair[3] = to, WORK, sources[z, 0], sources[z, 1]
-        now, left, right, to, out = rest, out, steps[z], target, t
+        now, left, right, to, out = after, out, steps[z], target, t
     return size
 
 
@@ -640,7 +645,7 @@ def compile_tree(
     # Of the second way below: sums by operand, two sources of a contraction, and `_room`'s records.
     table_of = filled(n_operands, -1)
     pair = np.empty(4, np.int64)
-    space = filled(9, 0)
+    space = filled(9, 0)  # for four uses
     # Of each clique: the positions of the message from its parent, and of its product if it is kept
     # for the second pass; -1 for none.
     down = filled(n_cliques, -1)
@@ -694,6 +699,7 @@ def compile_tree(
             n_near += 1
             o = following[o]
         operands = near[len(children) : n_near]
+        # An upper bound of the length of all instructions of a clique.
         code = grown(code, size, 12 * (n_near + width + 2) * (HEAD + 5 * width + 12))
         # Each of the three ways below writes the product of the operands to position `prod` (unless
         # its terms are not stored), sums it to messages, marginals or the result, and scales these.
@@ -784,6 +790,7 @@ def compile_tree(
                             other[begin_group:stop],
                             ordered[begin_group:stop],
                         )
+                        # The mass of a tree is the sum of any marginal at its root: of the first.
                         counted = 1 if root and q == 0 else 0
                         at_result = result[member[first_at + q]]
                         size = _simple(code, size, RESULT, free, counts[q], at_result, counted)
@@ -796,7 +803,7 @@ def compile_tree(
         fold &= both or not root
         n_sources = len(operands)
         extra = 1 if both and not root else 0
-        most = 3 if entries[c] <= KEPT or (both and not any_ones) else 2
+        most = 3 if entries[c] <= KEPT or (both and not any_ones) else 2  # of the sources of a sum
         fold &= n_sources > 0 and n_sources + extra <= most and (not both or n_sources + extra > 1)
         if fold:
             rows = n_sources + (0 if collect else extra)

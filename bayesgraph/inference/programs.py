@@ -75,7 +75,9 @@ def restrict(
         tables.load(restrict(tables, observed, soft, targets, Relevance.EVIDENCE).factors.tolist())
     arrays = tables.arrays
     scopes = arrays.start, arrays.item, arrays.child
-    if soft:  # one more factor for each variable with soft evidence
+    if soft:
+        # One more factor for each variable with soft evidence: its scope is this variable, and it
+        # is the distribution of none (child -1).
         start = np.append(arrays.start, len(arrays.item) + 1 + np.arange(len(soft)))
         child = np.append(arrays.child, np.full(len(soft), -1))
         scopes = start, np.append(arrays.item, _array(soft)), child
@@ -162,6 +164,7 @@ def fits(tree: Tree, limit: float, both: bool) -> bool:
 def _message_sizes(tree: Tree) -> Floats:
     """Return the number of entries of the message of each clique to its parent, 0 for a root."""
     logs = np.log(tree.cards[tree.member])
+    # Sums of logs over the members of each clique that are not eliminated there.
     logs[~_is_kept(tree)] = 0.0
     return np.exp(np.add.reduceat(logs, tree.c_start[:-1])) * (tree.parent >= 0)
 
@@ -262,6 +265,7 @@ class CompiledTables:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
+        # The arguments and the result of the last call of `restricted`.
         self._last: tuple[Any, Restricted | None] = None, None
 
     # ----------------------------------------------------------------------------------- programs
@@ -363,6 +367,7 @@ class CompiledTables:
         # Tables that are maximised are not computed tile by tile if they exceed the limit: a search
         # for the maximum takes less time.
         most_entries = np.inf if maximized is None else limit / BYTES
+        # The layout is needed if the tables would be too large without compression.
         layout, is_needed = None, not fits(tree, limit, both) or tree.largest > most_entries
         if compress or tree.total > MOST_DENSE or is_needed:
             # Without evidence there is only one case.

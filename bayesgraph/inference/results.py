@@ -194,8 +194,8 @@ class ProductComponents:
             wanted = [place for place in places if place in of_block]
             if wanted:
                 # A block counts its own numbers from zero, as the result counts those of `places`.
-                part = block.of([of_block.index(place) for place in wanted])
-                blocks.append((tuple(map(list(places).index, wanted)), part))
+                marginal = block.of([of_block.index(place) for place in wanted])
+                blocks.append((tuple(map(list(places).index, wanted)), marginal))
         return blocks[0][1] if len(blocks) == 1 else ProductComponents(tuple(blocks))
 
 
@@ -347,8 +347,8 @@ class Posterior(Displayed, Mapping[State, float]):
     def marginal(self, *names: Name) -> Posterior:
         """Return the posterior of some of the variables, in the order in which they are named."""
         axes = _places(self.variables, names)
-        rest = [axis for axis in range(len(self.variables)) if axis not in axes]
-        table = self.probabilities.transpose(*axes, *rest)
+        summed = [axis for axis in range(len(self.variables)) if axis not in axes]
+        table = self.probabilities.transpose(*axes, *summed)
         table = table.reshape(*table.shape[: len(axes)], -1).sum(axis=-1)
         return Posterior(
             tuple(self.variables[axis] for axis in axes),
@@ -435,8 +435,8 @@ def places_of(variables: Iterable[Discrete]) -> Places:
 def _posterior_at(places: Places, flat: Floats, log_evidence: float, name: Name) -> Posterior:
     """Return the posterior of one variable, from the probabilities of all."""
     variable, begin = places[name]
-    part = flat[begin : begin + variable.cardinality]
-    return Posterior((variable,), part, log_evidence)
+    probabilities = flat[begin : begin + variable.cardinality]
+    return Posterior((variable,), probabilities, log_evidence)
 
 
 class Marginals(Displayed, Mapping[Name, Any]):
@@ -521,13 +521,15 @@ class Marginals(Displayed, Mapping[Name, Any]):
         if not lines:
             return [_NO_ANSWER, *[""] * 4]
         cells = [cell for text, number, _ in lines[:2] for cell in (_cut(text, _STATE), number)]
-        rest = max(1.0 - sum(bar for _, _, bar in lines[:2]), 0.0)
-        others = f"{rest:.4f}" if len(lines) > 2 else ""
+        # The bars of states are their probabilities. Mean and sd of a number are just two lines.
+        left = max(1.0 - sum(bar for _, _, bar in lines[:2]), 0.0)
+        others = f"{left:.4f}" if len(lines) > 2 else ""
         return [*cells, *[""] * (4 - len(cells)), others]
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks: a bar for the belief in each of the likeliest states."""
         names = list(itertools.islice(self, _MAX_LINES))
+        # The name, in the first of its lines, then label, number and bar.
         lines = [
             ("" if i else str(name), *line)
             for name in names
@@ -1137,11 +1139,12 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         weights = self.weights
         # Components are numbered through all parts: sorted, those of a part are side by side.
         chosen = np.sort(random.choice(len(weights), size, p=weights))
-        ends = np.cumsum([len(part) for part, _ in self.parts])
+        ends = np.cumsum([len(shares) for shares, _ in self.parts])
         splits = np.searchsorted(chosen, ends)
+        # Within a part components are numbered from zero again.
         drawn = [
-            components.sample(of_part - (end - len(part)), random)
-            for (part, components), of_part, end in zip(
+            components.sample(of_part - (end - len(shares)), random)
+            for (shares, components), of_part, end in zip(
                 self.parts, np.split(chosen, splits[:-1]), ends.tolist(), strict=True
             )
             if len(of_part)
@@ -1189,6 +1192,7 @@ class Course(np.ndarray[Any, np.dtype[np.float64]]):
     starts: NDArray[np.int64]
     place: NDArray[np.int64]
 
+    # What NumPy's functions make of the array: an ordinary array, or a number ([()] of no axes).
     def __array_wrap__(self, array: Any, *_: Any) -> Any:
         return np.asarray(array)[()]
 

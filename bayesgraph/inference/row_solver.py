@@ -52,7 +52,7 @@ class RowsWork(contract.Work):
 
     def _prepare(self, model: Any) -> None:
         targets = getattr(self.question, "targets", ())
-        self._keep: list[Variable] = [model.variables[v] for v in targets]
+        self._keep: list[Variable] = [model.variables[v] for v in targets]  # the target, if any
 
     @property
     def _target(self) -> Discrete | None:
@@ -65,7 +65,7 @@ class RowsWork(contract.Work):
         """The submodel of rows that observe all variables of the pattern."""
         return slice_of_case(self.model, self.pattern, getattr(self.question, "targets", ()))
 
-    def _ready(self, evidence: Evidence, partial: Sequence[Variable]) -> PlannedSlice:
+    def _submodel(self, evidence: Evidence, partial: Sequence[Variable]) -> PlannedSlice:
         """Return the submodel of rows; `evidence` has no column that all of them lack."""
         if not partial and len(evidence.columns) == len(self.pattern.observed):
             return self._complete
@@ -78,11 +78,11 @@ class RowsWork(contract.Work):
         target = self._target
         # The states are the outer axis in memory: sums over few states then run along the rows.
         result = np.empty((1 if target is None else target.cardinality, rows.n_rows)).T
-        for chosen, part, ready in self._blocks(rows):
-            if ready is None:
-                result[chosen] = _rows_together(self.model, target, part)
+        for chosen, block, submodel in self._blocks(rows):
+            if submodel is None:
+                result[chosen] = _rows_together(self.model, target, block)
                 continue
-            potential, _ = ready.marginal(part)
+            potential, _ = submodel.marginal(block)
             assert isinstance(potential, Factor)  # the target is discrete
             logs = potential.aligned([] if target is None else [target])
             # An array with all rows that has no other owner is used without a copy.
@@ -106,22 +106,22 @@ class RowsWork(contract.Work):
         Yields
         ------
         rows : slice, or ndarray of int
-        part : Evidence
+        block : Evidence
             Evidence of these rows, without columns that are missing in all of them.
-        ready : PlannedSlice or None
+        submodel : PlannedSlice or None
             The submodel that answers the rows by variable elimination; None for rows that one
             compiled program answers together.
         """
         model = self.model
         evidence, partial = evidence.split()  # `partial`: the variables that only some rows observe
         together = model._compiled_tables is not None and not evidence.likelihoods
-        ready = self._ready(evidence, partial)
+        submodel = self._submodel(evidence, partial)
         if evidence.n_rows == 1:
             # If variables must be summed out of tables, a compiled program does it.
-            yield slice(0, 1), evidence, None if together and ready.plan.steps else ready
+            yield slice(0, 1), evidence, None if together and submodel.plan.steps else submodel
             return
         # The number of factors of rows that observe all of these variables sets the blocks' size.
-        whole = ready if not partial else self._ready(evidence, ())
+        whole = submodel if not partial else self._submodel(evidence, ())
         # What has no free variable, such as the tables of observed roots, is one sum for each row.
         n_factors = max(1, sum(map(bool, whole.slice.scopes)))
         step = min(_MAXIMUM_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // n_factors))
@@ -131,37 +131,37 @@ class RowsWork(contract.Work):
             # Rows of a stretch may observe fewer variables, or all the same ones.
             if step < evidence.n_rows:
                 rows, partial = evidence.rows(stretch).split()
-                ready = self._ready(rows, partial)
-            for chosen, part, part_ready in self._parts(rows, ready, together):
+                submodel = self._submodel(rows, partial)
+            for chosen, block, block_submodel in self._parts(rows, submodel, together):
                 is_whole = len(chosen) == rows.n_rows
-                yield stretch if is_whole else start + chosen, part, part_ready
+                yield stretch if is_whole else start + chosen, block, block_submodel
 
     def _parts(
-        self, rows: Evidence, ready: PlannedSlice, together: bool
+        self, rows: Evidence, submodel: PlannedSlice, together: bool
     ) -> Iterator[tuple[NDArray[np.intp], Evidence, PlannedSlice | None]]:
         """Yield (rows, evidence, submodel or None) of the blocks of a stretch, see `_blocks`.
 
-        `ready` is the submodel of the whole stretch, in which rows are given by their places.
+        `submodel` is the submodel of the whole stretch, in which rows are given by their places.
         """
         # Rows in which nothing must be summed out of tables.
         complete = np.ones(rows.n_rows, dtype=bool)
-        for variable in ready.slice.blocking:
+        for variable in submodel.slice.blocking:
             complete &= rows.observed_rows(variable)
         for group, is_open, in_one_program in self._groups(complete, rows, together):
             # Tables are largest for rows that lack all variables that some of them lack.
-            reduced = rows.without(ready.slice.blocking) if is_open else rows
+            reduced = rows.without(submodel.slice.blocking) if is_open else rows
             # (): open rows have variables to sum out of tables, which `reduced` lacks; all others
             # count as complete.
-            largest = self._ready(reduced, ()).plan.largest_table
+            largest = self._submodel(reduced, ()).plan.largest_table
             size = max(1, _BLOCK_ENTRIES // largest)
             for begin in range(0, len(group), size):
                 chosen = group[begin : begin + size]
                 is_whole = len(chosen) == rows.n_rows
-                part, partial = (rows, []) if is_whole else rows.rows(chosen).split()
+                block, partial = (rows, []) if is_whole else rows.rows(chosen).split()
                 if in_one_program:
-                    yield chosen, part, None
+                    yield chosen, block, None
                 else:
-                    yield chosen, part, ready if is_whole else self._ready(part, partial)
+                    yield chosen, block, submodel if is_whole else self._submodel(block, partial)
 
     def _groups(
         self, complete: NDArray[np.bool_], rows: Evidence, together: bool
@@ -177,7 +177,8 @@ class RowsWork(contract.Work):
         groups = [(others, True, together)]
         if together and len(others):
             alike = self._alike(rows.rows(others))
-            groups = [(others[part], True, False) for part in alike] or groups
+            # Where one program is faster `alike` is empty, and the group stays.
+            groups = [(others[places], True, False) for places in alike] or groups
         return [group for group in ((closed, False, False), *groups) if len(group[0])]
 
     def _alike(self, rows: Evidence) -> list[NDArray[np.intp]]:
@@ -239,19 +240,20 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     tables = compiled.tables
     n_states = 1 if target is None else target.cardinality
     observed, targets = _numbers(model, target, evidence)
-    codes = np.empty((len(observed), evidence.n_rows), dtype=np.int64)
+    codes = np.empty((len(observed), evidence.n_rows), dtype=np.int64)  # of states, -1: missing
     for k, v in enumerate(observed):
         codes[k] = evidence.columns[tables.variables[v]]
     if evidence.n_rows == 1:
         # The evidence was split: variables that the single row does not observe have no column.
         case = contract.Case(dict(zip(observed, codes[:, 0].tolist(), strict=True)))
         return np.full((1, n_states), _alone(model, targets, case))
-    logs = np.full((n_states, evidence.n_rows), np.nan)
+    logs = np.full((n_states, evidence.n_rows), np.nan)  # NaN marks rows without an answer yet
     # Where the program of all rows is too large, the states of each row may bring about more zeros.
     with suppress(MemoryLimitError):
         together = _row_program(model, observed, targets)
         program, extended = together.program, together.tables
-        # Products of table entries may underflow otherwise.
+        # Products of table entries may underflow otherwise. `minima` are binary logarithms of their
+        # lower bounds, and `arrays.base` has the place of each table in `values`.
         if program.minima.min(initial=0.0) >= execution_kernels.MINIMUM_LOG2:
             execution_kernels.run_rows(
                 program.code,
@@ -429,7 +431,7 @@ class Tempered(Factors):
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         plan = super().plan(model, question, contract.Pattern(pattern.observed, pattern.soft))
         features = [v for v in pattern.observed if model.variables[v] != model.target]
-        rest = contract.Pattern(tuple(features), pattern.soft, pattern.rows)
-        inner = model.network._plan_of(contract.Joint((model._index_of[model.target.name],)), rest)
+        seen = contract.Pattern(tuple(features), pattern.soft, pattern.rows)  # without the class
+        inner = model.network._plan_of(contract.Joint((model._index_of[model.target.name],)), seen)
         corrected = replace(plan, solver="factors", reason="of the network")
         return contract.Plan(keep=plan.keep, parts=(corrected, inner))

@@ -471,7 +471,7 @@ def _joined(parts: Sequence[_Chunk], standard_error: float | None) -> WeightedSa
     log_weights = np.concatenate(logs)
     if np.isneginf(log_weights).all():
         return None
-    together = {v: np.concatenate([part[v] for part in columns]) for v in columns[0]}
+    together = {v: np.concatenate([chunk[v] for chunk in columns]) for v in columns[0]}
     return WeightedSamples(together, log_weights, standard_error)
 
 
@@ -499,6 +499,7 @@ def _chunks(
                 columns[variable] = node.sample(columns, n, random)
             # Soft evidence: the likelihood of the state that each sample has.
             if isinstance(variable, Discrete) and variable in evidence.likelihoods:
+                # Shape (1, n_states): the evidence has one row.
                 log_weights += evidence.likelihoods[variable][0][columns[variable]]
         yield {target: columns[target] for target in targets}, log_weights
 
@@ -535,15 +536,16 @@ class ForwardWork(contract.Work):
         if not above:
             return contract.Taken(partial(_rows, model, evidence, None))
         # The other variables are barren: they do not change the posterior of the ancestors.
-        part = model._restricted(above)
+        network = model._restricted(above)
+        # Variables that it lacks have no evidence: their index, None, is not used.
         inner = case.renumbered(
-            {v: part._index_of.get(x.name) for v, x in enumerate(model.variables)}
+            {v: network._index_of.get(x.name) for v, x in enumerate(model.variables)}
         )
         # If they are all observed there is nothing to draw, but the evidence may be impossible.
         is_mass = above <= set(evidence.columns)
         question = contract.Mass() if is_mass else contract.Draw()
         try:
-            answer = part._work(question, inner.pattern, memory_limit).run(inner, memory_limit)
+            answer = network._work(question, inner.pattern, memory_limit).run(inner, memory_limit)
         except errors.UnsupportedModelError:  # there is no exact posterior of the ancestors
             return contract.Taken(partial(_accepted_rows, model, evidence))
         if answer is None or (is_mass and answer == -np.inf):
@@ -562,7 +564,7 @@ def _rows(
     if above is not None:
         try:
             columns |= above.take(n, random)
-        except errors.UnsupportedModelError:
+        except errors.UnsupportedModelError:  # which some solvers notice only when they draw
             return _accepted_rows(model, evidence, n, random)
     return _forward(model, columns, n, random)
 
@@ -595,12 +597,12 @@ def _accepted_rows(
     accepted: list[dict[Variable, NDArray[Any]]] = []
     n_found, tries = 0, 0
     while n_found < n:
-        if tries > 10_000 + 1_000 * n:
+        if tries > 10_000 + 1_000 * n:  # less than about one row in a thousand agrees
             raise errors.UnsupportedModelError(
                 f"{tries} rows were drawn and {n_found} of them agree with what is given: it "
                 "is too improbable to be sampled by drawing and rejecting."
             )
-        size = min(100_000, 2 * n + 100)
+        size = min(100_000, 2 * n + 100)  # rows of a round
         rows = _forward(model, {}, size, random)
         kept = np.flatnonzero(np.all([rows[v] == code for v, code in wanted.items()], axis=0))
         accepted.append({v: column[kept] for v, column in rows.items()})
@@ -626,11 +628,11 @@ class Forward(contract.Solver):
         # Without unobserved ancestors there is no posterior to compute.
         if above <= {model.variables[v] for v in pattern.observed}:
             return contract.Plan()
-        part = model._restricted(above)
+        network = model._restricted(above)
         observed, soft = (
-            tuple(sorted(part._index_of[model.variables[v].name] for v in numbers))
+            tuple(sorted(network._index_of[model.variables[v].name] for v in numbers))
             for numbers in (pattern.observed, pattern.soft)
         )
         return contract.Plan(
-            parts=(part._plan_of(contract.Draw(), contract.Pattern(observed, soft)),)
+            parts=(network._plan_of(contract.Draw(), contract.Pattern(observed, soft)),)
         )

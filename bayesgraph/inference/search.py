@@ -135,6 +135,7 @@ class Reduction:
         self._costs: dict[tuple[int, ...], Floats] = {}
         self._of: list[set[tuple[int, ...]]] = [set() for _ in cards]  # scopes with each variable
         self.constant = 0.0
+        # Ascending scopes, so that tables over the same variables have the same scope.
         for scope, table in costs:
             self._add((tuple(sorted(scope)), _aligned((scope, table), tuple(sorted(scope)))))
         # The sum of costs from which each variable was eliminated, its last axis, in this order.
@@ -158,7 +159,7 @@ class Reduction:
                 self._of[v].add(scope)
 
     def _take(self, scope: tuple[int, ...]) -> Cost:
-        """Remove the table of a scope from the costs, and return it."""
+        """Remove the table of a scope from the costs, and return both."""
         for v in scope:
             self._of[v].discard(scope)
         return scope, self._costs.pop(scope)
@@ -178,7 +179,7 @@ class Reduction:
         while heap:
             size, v = heapq.heappop(heap)
             if v in gone or size != self._size(v):
-                continue  # its other entry comes later, or came before
+                continue  # outdated: the entry with the present size comes later, or came before
             largest = max((self._costs[scope].size for scope in self._of[v]), default=0)
             if size > max(most, largest):  # one as large as a table of v now does no harm
                 continue
@@ -186,8 +187,8 @@ class Reduction:
             around = self._neighbours(v)
             scope = (*around, v)
             total = np.zeros([self.cards[w] for w in scope])
-            for part in sorted(self._of[v]):
-                total = total + _aligned(self._take(part), scope)
+            for narrower in sorted(self._of[v]):
+                total = total + _aligned(self._take(narrower), scope)
             self._trace.append((scope, total))
             self._add((around, total.min(axis=-1)))
             for w in around:
@@ -210,8 +211,8 @@ def _flat(cards: Sequence[int], reduction: Reduction) -> tuple[Costs, float, int
     to the constant. `Node.number` has the costs of all states, then for each place (a
     variable in a table) the costs moved from the table to the variable's states.
     """
-    place = {v: i for i, v in enumerate(reduction.left)}
-    costs = [(tuple(place[v] for v in scope), table) for scope, table in reduction.costs]
+    index_of = {v: i for i, v in enumerate(reduction.left)}
+    costs = [(tuple(index_of[v] for v in scope), table) for scope, table in reduction.costs]
     begin = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
     single, constant = np.zeros(begin[-1]), 0.0
     moved, offset = [int(begin[-1])], [0]  # where the numbers of each place, and each table, begin
@@ -274,23 +275,27 @@ class _Search:
         n, states = len(cards), len(self._costs.single)  # numbers of variables, of all their states
         self._work = 1 + len(self._costs.cost) + states  # numbers that one sweep looks at
         self._steps, self._end = budget.max_steps, budget.max_seconds or math.inf
+        # Without a number of steps the time decides or, if that is not limited either, the work.
         if self._steps is None:
             is_timed = budget.max_seconds is not None
             self._steps = sys.maxsize if is_timed else int(max(1000, _WORK / self._work))
+        # At the root all states are left, and no costs are moved yet.
         number = np.concatenate([self._costs.single, np.zeros(n_numbers - states)])
         alive = np.concatenate([np.arange(card) for card in cards]).astype(np.int64)
         self._root = Node(number, alive, np.array(cards, dtype=np.int64))
-        self._lower = 0.0
+        self._lower = 0.0  # bound of the root
         self._guide = Guide(np.ones(n), np.ones(n), np.empty(max(cards)))
         limit = min(default_memory_limit() if memory_limit is None else memory_limit, _STACK)
         # Nodes that fit into memory; at most one for each state is on the way to a leaf.
         depth = int(min(states, max(4, limit // (BYTES * (n_numbers + states + n)))))
         shapes = [(depth + 1, len(row)) for row in self._root]
         self._stack = Node(np.empty(shapes[0]), *(np.empty(x, np.int64) for x in shapes[1:]))
+        # A path has at most a decision for each state: each takes one state or more.
         decision, pending = np.zeros((2, states + 1), dtype=np.int64)
         self._path = Path(decision, pending, np.zeros(states + 1))
         self._pool = Pool(np.zeros((k, n), dtype=np.int64), np.full(k, np.inf))
-        # For tabu search: finite costs, an assignment, and the least cost when it last ended.
+        # For tabu search: finite costs (a penalty above all others in place of infinite ones), an
+        # assignment, the seed, and the least cost when it last ended.
         parts = self._costs.cost, self._costs.single
         penalty = 1.0 + 10.0 * max(float(x[np.isfinite(x)].max(initial=0.0)) for x in parts)
         finite = [np.where(np.isfinite(x), x, penalty) for x in parts]
@@ -312,7 +317,10 @@ class _Search:
         return perf_counter() - self._begun >= self._end
 
     def _improve(self, steps: int) -> None:
-        """Look for better assignments."""
+        """Look for better assignments by tabu search, of `steps` changes, and add them to the pool.
+
+        It goes on from the assignment with which it last ended.
+        """
         if self._pool.value[0] < self._least:  # a dive has found one
             self._current[:] = self._pool.states[0]
         patience = 3 * len(self._current)
@@ -342,7 +350,9 @@ class _Search:
         gap = self._upper - self._lower
         # Without an assignment yet, a small part of the bound stands for the gap.
         gap = gap if gap < np.inf else 1e-3 * (abs(self._lower) + 1e-3)
+        # Enough nodes to give each variable a state, and more where nodes take little time.
         steps = min(left, int(2 * len(self._current) + _DIVE / self._work))
+        # Costs of less than a thousandth of the gap are not passed on between tables.
         effort = Effort(_BACKTRACKS, steps, _SWEEPS, self._slack, 1e-3 * gap)
         depth, count = dive(
             self._costs, self._root, self._stack, self._guide, path, self._pool, length,
@@ -353,7 +363,8 @@ class _Search:
         nodes = []
         for d in range(length, depth + 1):
             if path.pending[d]:
-                # 1: the decision was tried, its opposite is left; 2: the node itself is left.
+                # 1: decision d was tried, and its opposite is left; 2: the node before it is left.
+                # In the first case the copy ends with decision d, which becomes its opposite.
                 copy = path.decision[: d + (path.pending[d] == 1)].copy()
                 copy[d:] ^= 1
                 nodes.append((float(path.bound[d]), -d, copy))
@@ -363,6 +374,7 @@ class _Search:
         """Search until the best assignments are proved, or the budget is spent."""
         self._improve(10 * len(self._current))
         self._tighten()
+        # Open nodes: the bound, minus the number of decisions, a tie-breaker, the decisions.
         heap: list[tuple[float, int, int, Ints]] = []
         if self._lower < np.inf:
             heap = [(self._lower, 0, 0, np.zeros(0, dtype=np.int64))]
@@ -379,15 +391,16 @@ class _Search:
             if heap and heap[0][0] >= self._upper - self._slack:  # nothing better is left
                 heap = []
             if self._budget.progress is not None:
+                # Log probabilities: that of the best assignment, and an upper bound of it.
                 values = self._pool.value[0], heap[0][0] if heap else self._pool.value[0]
                 self._budget.progress(*(-float(x) - self._constant for x in values))
         # What was not searched costs the least bound of the heap, all else what the worst of the
         # pool costs, or more.
-        rest = heap[0][0] - self._slack if heap else math.inf
+        unsearched = heap[0][0] - self._slack if heap else math.inf
         n_best = int(np.isfinite(self._pool.value).sum())
         costs = (self._pool.value[:n_best] + self._constant).tolist()
         return Ranking(
-            list(self._pool.states[:n_best]), costs, min(rest, self._upper) + self._constant
+            list(self._pool.states[:n_best]), costs, min(unsearched, self._upper) + self._constant
         )
 
 
@@ -457,7 +470,7 @@ def summed(
                     joint = _aligned((wide, total), union) + _aligned((scope, table), union)
                     groups[at] = union, joint
                     break
-            else:
+            else:  # it fits in none
                 groups.append((scope, table))
         is_exact &= len(groups) <= 1
         for at, (scope, table) in enumerate(groups):
@@ -481,7 +494,7 @@ class SearchBest(FactorBest):
         tables = discrete_tables(self.model, evidence, memory_limit)
         logs = [tables.table(f, logs=True) for f in range(len(tables))]
         costs: list[Cost] = [(tuple(numbers), -table) for numbers, table in logs]
-        costs.append(((), np.array(-tables.log_scale - case.log_scale)))
+        costs.append(((), np.array(-tables.log_scale - case.log_scale)))  # a constant, no axes
         if self.question.over is None:
             k, budget = self.question.k, self.question.budget
             ranking = rank(tables.arrays.cards.tolist(), costs, k, budget, memory_limit)
@@ -499,9 +512,10 @@ class SearchBest(FactorBest):
             if self.question.over is not None:
                 wanted = [self.model.variables[v] for v in self.question.over]
                 values = {v: values[v] for v in wanted}
-            elif self.question.means:
+            elif self.question.means:  # conditional means (joint=False), default memory_limit
                 values = completed(self.model, self._free(evidence), values, evidence, False, None)
             named = self._named(case, values)
+            # Costs are negative logs: the log probability, and an upper bound of all others'.
             assignments.append(Assignment(named, -cost, -min(cost, ranking.lower)))
         return contract.Taken(lambda k: assignments[:k]) if assignments else None
 
@@ -534,6 +548,7 @@ class SearchBest(FactorBest):
                     cost = -self._mass(case, codes, limit)
                     masses[codes] = cost, len(masses), states
             best = sorted(masses.values())[: question.k]
+            # With fewer candidates than asked for there are no others, or the budget is spent.
             is_done = len(ranking.costs) < k or k >= _CANDIDATES or perf_counter() >= end
             if is_done or best[-1][0] <= ranking.lower:
                 return Ranking([x[2] for x in best], [x[0] for x in best], ranking.lower)

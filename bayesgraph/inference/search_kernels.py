@@ -77,11 +77,11 @@ class Pool(NamedTuple):
 class Effort(NamedTuple):
     """When a dive ends, and how far it goes at each node."""
 
-    backtracks: int
-    steps: int
-    sweeps: int
-    slack: float
-    tolerance: float
+    backtracks: int  # maximum number of dead ends
+    steps: int  # maximum number of nodes
+    sweeps: int  # maximum number of sweeps of `propagate` at a node
+    slack: float  # what an assignment must cost less than the worst of the pool
+    tolerance: float  # costs that are not worth while to pass on to other tables
 
 
 @kernel(error_model="numpy")
@@ -135,12 +135,12 @@ def _collect(costs: Costs, node: Node, least: Floats, k: int) -> None:
     for a in range(size[v]):
         least[a] = np.inf
     for c in range(outer):
-        rest, base, spent = c, costs.offset[f], 0.0
+        quotient, base, spent = c, costs.offset[f], 0.0
         for j in range(s, e):
             if j != k and j != inner:
                 u = costs.item[j]
-                y = alive[costs.begin[u] + rest % size[u]]
-                rest //= size[u]
+                y = alive[costs.begin[u] + quotient % size[u]]
+                quotient //= size[u]
                 base += y * costs.stride[j]
                 spent += number[costs.moved[j] + y]
         for a in range(size[v]):
@@ -430,6 +430,7 @@ def improve(
     for step in range(steps):
         if stale > patience:
             if step > 0:
+                # From the best assignment, if there is one yet.
                 for v in range(n if pool.value[0] < np.inf else 0):
                     states[v] = pool.states[0, v]
                 for _ in range(2 + (seed >> 8) % (n // 2 + 1)):
@@ -462,6 +463,8 @@ def improve(
                 if value > change or i == here or (banned[i] > step and value >= aspired):
                     continue
                 ties = ties + 1 if value == change else 1
+                # The last of t equal ones replaces the earlier choice with probability 1 / t, so
+                # that in the end all are equally probable.
                 if ties > 1:
                     seed = _next(seed)
                     if (seed >> 8) % ties != 0:
@@ -472,6 +475,7 @@ def improve(
             continue
         old, new = states[owner], chosen - begin[owner]
         seed = _next(seed)
+        # The old state is tabu for more steps the more variables there are, and some at random.
         banned[begin[owner] + old] = step + 2 + n // 6 + (seed >> 8) % 10
         current += change
         states[owner] = new

@@ -52,15 +52,15 @@ class GaussianSlopes:
 
     def entries(self, name: Name, axes: Sequence[Discrete]) -> Iterator[tuple[str, float]]:
         """Yield the text of each parameter, and the derivative times its scale."""
-        what = [f"mean of {name}, per sd", f"variance of {name}, relative"]
+        labels = [f"mean of {name}, per sd", f"variance of {name}, relative"]
         arrays = [self.mean * self.scales[0], self.variance * self.scales[1]]
-        what += [f"slope of {name} on {parent}, relative" for parent in self.parents]
+        labels += [f"slope of {name} on {parent}, relative" for parent in self.parents]
         # The last axis of the coefficients is that of the continuous parents.
         arrays += list(np.moveaxis(self.coefficients * self.scales[2], -1, 0))
         for index in np.ndindex(self.mean.shape):
             states = zip(axes, index, strict=True)
             condition = ", ".join(f"{v.name}={v.states[code]}" for v, code in states)
-            for text, values in zip(what, arrays, strict=True):
+            for text, values in zip(labels, arrays, strict=True):
                 yield f"{text} | {condition}" if condition else text, float(values[index])
 
 
@@ -251,8 +251,9 @@ def sensitivity_of(
     target, state
         The variable, and the code of its state.
     posterior : float
-    parts : mapping from the index of a network to its derivatives
-        As its own solver gives them, and of the posterior; that of a single network is None.
+    parts : mapping from the index of a network to a pair
+        The network's `Derivatives`, and the derivatives of the posterior with respect to the same
+        arrays. The index of a single model is None.
     weights : ndarray, optional
         Derivatives with respect to the weights of a mixture or an average.
     """
@@ -295,8 +296,10 @@ def proportional(slopes: Floats, weights: Floats) -> Floats:
     weights : ndarray
         Weights that sum to one. A weight of one has no others, and the derivative zero.
     """
-    rest = 1.0 - weights
-    return np.divide(slopes, rest, out=np.zeros(len(weights)), where=rest > 0)
+    # If weight i gains one, weight j loses w_j / (1 - w_i). The derivative s_i less the sum of
+    # w_j s_j / (1 - w_i) over j other than i is s_i / (1 - w_i), as all w_j s_j add up to zero.
+    other_weights = 1.0 - weights
+    return np.divide(slopes, other_weights, out=np.zeros(len(weights)), where=other_weights > 0)
 
 
 def covaried_slopes(values: Floats, slopes: Floats) -> Floats:
@@ -306,14 +309,14 @@ def covaried_slopes(values: Floats, slopes: Floats) -> Floats:
     (1 - x0), so that their sum stays one. If x0 is 1, their proportions are unknown, and all of
     them change by the same amount.
     """
-    rest = 1.0 - values
-    certain = rest <= 0
+    remainder = 1.0 - values
+    certain = remainder <= 0
     n = values.shape[-1]
     total = np.sum(values * slopes, axis=-1, keepdims=True)
     # Per unit that an entry gains, another one loses its share of the rest: `others` is the mean of
     # their derivatives with these shares as weights.
     with np.errstate(divide="ignore", invalid="ignore"):
-        others = (total - values * slopes) / rest
+        others = (total - values * slopes) / remainder
     if n > 1:
         equal_shares = (np.sum(slopes, axis=-1, keepdims=True) - slopes) / (n - 1)
         others = np.where(certain, equal_shares, others)
@@ -395,15 +398,17 @@ Family: TypeAlias = TableFamily | GaussianFamily
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
-    """Posteriors of families given one case.
+class _FamiliesOfCase:
+    """Derivatives of the probability of one case with respect to the arrays of families.
+
+    They follow from the posterior of each family's variables, given the case.
 
     Attributes
     ----------
     model : model
     case : Case
     log_unit : float
-        All derivatives are divided by the exponential of it.
+        All probabilities and derivatives are divided by the exponential of it.
     mass : float
         Probability of the case in this unit.
     memory_limit : float or None
@@ -427,7 +432,7 @@ class _Given:
         return self.kept[targets]
 
     def place(self, axes: Sequence[Variable]) -> tuple[Any, ...]:
-        """Return the part of an array over discrete axes that agrees with the evidence."""
+        """Return the index of the part of an array over discrete axes that agrees with evidence."""
         number, hard = self.model._index_of, self.case.hard
         return tuple(hard.get(number[v.name], slice(None)) for v in axes)
 
@@ -461,14 +466,14 @@ class _Given:
         *parents, child = family.axes
         number = self.model._index_of[child.name]
         cut = self.model._without_parents([child.name])
-        place, rest = self.place(parents), self.case.without(number)
-        logs = self.case.soft.get(number, np.zeros(child.cardinality))
+        place, others = self.place(parents), self.case.without(number)
+        likelihoods = self.case.soft.get(number, np.zeros(child.cardinality))  # logs
         observed = self.case.hard.get(number)
         targets = tuple(cut._index_of[v.name] for v in self.free(parents))
         for state in range(child.cardinality) if observed is None else (observed,):
-            with_state = Case({**rest.hard, number: state}, rest.soft)
+            with_state = Case({**others.hard, number: state}, others.soft)
             log_mass = cut._work(Mass(), with_state.pattern, self.memory_limit).run(with_state)
-            log_mass += float(logs[state]) - self.log_unit
+            log_mass += float(likelihoods[state]) - self.log_unit
             if log_mass == -np.inf:
                 continue
             shares = 1.0
@@ -538,6 +543,7 @@ def _moments_of(values: Floats, at: list[int], mixture: Any) -> tuple[Floats, Fl
     """
     if mixture is None:
         return values, np.outer(values, values)
+    # E[z] of each of the k components, shape (k, n); then the sums of E[z z'] over components.
     means = np.tile(values, (len(mixture.weights), 1))
     means[:, at] = mixture.means
     second = np.einsum("k,ki,kj->ij", mixture.weights, means, means)
@@ -554,51 +560,52 @@ class FamilySlopes(SlopesWork):
         """Return the derivatives of both probabilities; see SlopesWork."""
         model = self.model
         target, state = self.question
-        rest = case.without(target)
-        both = Case({**rest.hard, target: state}, rest.soft)
+        others = case.without(target)
+        both = Case({**others.hard, target: state}, others.soft)  # P(target = state, evidence)
 
-        def log_mass(part: Case) -> float:
-            return float(model._work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
+        def log_mass(one: Case) -> float:
+            return float(model._work(Mass(), one.pattern, memory_limit).run(one, memory_limit))
 
-        before = log_mass(case)
+        log_evidence = log_mass(case)
         if log_unit is None:
-            if before == -np.inf:
+            if log_evidence == -np.inf:
                 return None
-            log_unit = before
+            log_unit = log_evidence
         # A log likelihood of the target is a factor of `both`, whose case does without it.
         likelihood = float(case.soft[target][state]) if target in case.soft else 0.0
-        mass = float(np.exp(before - log_unit))
+        mass = float(np.exp(log_evidence - log_unit))
         joint = float(np.exp(log_mass(both) + likelihood - log_unit))
         cases = (
-            _Given(model, case, log_unit, mass, memory_limit),
-            _Given(model, both, log_unit - likelihood, joint, memory_limit),
+            _FamiliesOfCase(model, case, log_unit, mass, memory_limit),
+            _FamiliesOfCase(model, both, log_unit - likelihood, joint, memory_limit),
         )
         # The variables whose distributions may bear on a question: ancestors of its own.
         numbers = (target, *case.hard, *case.soft)
         above: Mapping[Any, Any] = {cpd.variable: cpd.parents for cpd in model.cpds}
         relevant = ancestral_set(above, [model.variables[v] for v in numbers])
+        # Derivatives of P(evidence), and of P(target = state, evidence): one dict for each case.
         slopes: tuple[dict[Name, Any], dict[Name, Any]] = {}, {}
         values: dict[Name, Floats] = {}
         axes: dict[Name, tuple[Discrete, ...]] = {}
         gaussians: dict[Name, Any] = {}
-        others = []
+        uncovered = []  # `Derivatives.others`
         for cpd in model.cpds:
             family, name = cpd.family, cpd.variable.name
             bears = cpd.variable in relevant
             if isinstance(family, TableFamily):
                 axes[name], values[name] = family.axes, family.values
                 nothing = np.zeros(family.values.shape)
-                for arrays, part in zip(slopes, cases, strict=True):
-                    arrays[name] = (part.table(family) if bears else nothing,)
+                for arrays, families in zip(slopes, cases, strict=True):
+                    arrays[name] = (families.table(family) if bears else nothing,)
             elif isinstance(family, GaussianFamily) and bears:
                 axes[name] = family.axes
                 scales = np.sqrt(family.variance), family.variance, family.coefficients
                 gaussians[name] = scales, tuple(v.name for v in family.numbers[1:])
-                for arrays, part in zip(slopes, cases, strict=True):
-                    arrays[name] = part.gaussian(family)
+                for arrays, families in zip(slopes, cases, strict=True):
+                    arrays[name] = families.gaussian(family)
             elif bears:
-                others.append(name)
-        return Derivatives(mass, joint, *slopes, values, gaussians, axes, tuple(others))
+                uncovered.append(name)
+        return Derivatives(mass, joint, *slopes, values, gaussians, axes, tuple(uncovered))
 
 
 class Families(Solver):
@@ -636,8 +643,9 @@ class FindingRetractions(Work):
         """Return the conflict; None if the findings exclude each other."""
         model = self.model
 
-        def mass(part: Case) -> float:
-            return float(model._work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
+        def log_mass(some: Case) -> float:
+            """Return the log probability of some findings, not normalised for a factor graph."""
+            return float(model._work(Mass(), some.pattern, memory_limit).run(some, memory_limit))
 
         def expected(number: int) -> Any:
             """Return the posterior of a variable given the other findings."""
@@ -645,22 +653,22 @@ class FindingRetractions(Work):
             work = model._work(Joint((number,), whole=True), others.pattern, memory_limit)
             return work.run(others, memory_limit)
 
-        whole = mass(case)
-        if whole == -np.inf:
+        joint = log_mass(case)
+        if joint == -np.inf:
             return None
-        total = mass(Case({}))  # not 0 for a factor graph
+        total = log_mass(Case({}))  # log of the normaliser, not 0 for a factor graph
         numbers = sorted({*case.hard, *case.soft})
         others = {v: expected(v) for v in numbers}
-        alone = {v: mass(_only(case, v)) - total for v in numbers}
+        alone = {v: log_mass(_only(case, v)) - total for v in numbers}  # log P(finding)
         # `alone` is divided by the total, which cancels between the other two.
-        losses = {v: alone[v] + others[v].log_evidence - whole for v in numbers}
-        measure = sum(alone.values()) + total - whole
+        losses = {v: alone[v] + others[v].log_evidence - joint for v in numbers}
+        measure = sum(alone.values()) + total - joint
         if len(numbers) < 2:
             measure, losses = 0.0, dict.fromkeys(numbers, 0.0)  # one finding has no conflict
         order = sorted(numbers, key=lambda v: -losses[v])
         names = {v: model.variables[v].name for v in order}
         return Conflict(
-            whole - total,
+            joint - total,
             measure,
             {names[v]: losses[v] for v in order},
             {names[v]: others[v] for v in order},

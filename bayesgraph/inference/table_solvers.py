@@ -83,6 +83,7 @@ def assignments_of(
     variables = [compiled.tables.variables[v] for v in maximised.tolist()]
 
     def take(k: int) -> list[Assignment]:
+        """Return the k best assignments, by name and state, with their log products."""
         assignments = []
         for states, log_mass in _best(run, k if over is None else 1):
             codes = zip(variables, states[places].tolist(), strict=True)
@@ -121,9 +122,9 @@ def _best(run: Run, k: int) -> list[tuple[Ints, float]]:
         for at in range(begin, len(order)):
             values, choices = _local(run, order[at], states)
             members, cards = _leaving(run, order[at])
-            taken = int(np.ravel_multi_index(tuple(states[members]), cards))
-            excluded_here = (excluded if at == begin else frozenset()) | {taken}
-            lost = values[np.searchsorted(choices, taken)]
+            choice = int(np.ravel_multi_index(tuple(states[members]), cards))
+            excluded_here = (excluded if at == begin else frozenset()) | {choice}
+            lost = values[np.searchsorted(choices, choice)]
             values[np.searchsorted(choices, list(excluded_here))] = -np.inf
             best = int(np.argmax(values))
             if values[best] > -np.inf:
@@ -271,11 +272,15 @@ _LARGE = 100.0
 
 
 class _TableSolver(contract.Solver):
+    """Base class of solvers of models whose factors are all tables."""
+
     def serves(self, model: Any) -> bool:
         return model._compiled_tables is not None
 
 
 class _TableWork(contract.Work):
+    """Base class of prepared queries on models whose factors are all tables."""
+
     def _prepare(self, model: Any) -> None:
         self.compiled: CompiledTables = model._compiled_tables
 
@@ -422,7 +427,9 @@ class _Program(_TableWork):
 
     def _prepare(self, model: Any) -> None:
         super()._prepare(model)
-        self._runs = 0
+        self._runs = 0  # by the program of all cases, up to now
+        # By memory limit, if runs exceed it: the variables whose states are gone through one by
+        # one, and the program of a slice.
         self._slices: dict[float, tuple[list[int], Program]] = {}
         self._query = self.compiled, self.question, self.pattern
         self._tree = tree_of(*self._query)
@@ -436,12 +443,12 @@ class _Program(_TableWork):
         return program_of(*self._query, tree=self._tree, **options)
 
     def _keep(self, general: Program | None) -> None:
-        """Keep the program of all cases, and what each run asks about it."""
+        """Keep the program of all cases (None if it is too large), and what each run asks of it."""
         self._general = general
-        self._nbytes = contract.nbytes_of(general or self._tree)
-        self._bytes = math.inf if general is None else held_bytes(general)
+        self._nbytes = contract.nbytes_of(general or self._tree)  # held by the prepared query
+        self._bytes = math.inf if general is None else held_bytes(general)  # held by a run
         large = general is not None and general.tree.total > MOST_DENSE
-        self._narrows = large and bool(self.pattern.observed)
+        self._narrows = large and bool(self.pattern.observed)  # try programs of single cases
 
     def _program(self, case: contract.Case, memory_limit: float | None) -> Program:
         """Return the program for a case: that of all cases, or one of this case.
@@ -527,7 +534,7 @@ class _Program(_TableWork):
             mass = math.exp(run.log_mass - unit)
             total += mass
             result[~is_cut] += mass * run.result
-            if is_cut.any():
+            if is_cut.any():  # in a slice each of these marginals is one at the slice's state
                 is_state = [np.arange(cards[v]) == k for v, k in zip(cut, states, strict=True)]
                 result[is_cut] += mass * np.concatenate(is_state)
         return (result / total, unit + math.log(total)) if total else (result, -np.inf)
@@ -610,6 +617,7 @@ class ProgramPosteriors(_Program, _TablePosteriors):
     """
 
     def _prepare(self, model: Any) -> None:
+        # The program of all marginals without evidence, as long as it serves; else None.
         is_simple = self.memory_limit is None and not self.pattern.soft
         self._shared = _shared_program(model, self.question) if is_simple else None
         if self._shared is None:
@@ -723,21 +731,23 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
         both = contract.Case({**others.hard, target: state}, others.soft, scale)
         after, log_both = table_derivatives(self.compiled, both, memory_limit=memory_limit)
         names, is_network = self.model._table_names(), bool((tables.arrays.child >= 0).all())
+        # By name of the table, the arrays of `before`, and those of `after`.
         slopes: tuple[dict[Any, Any], dict[Any, Any]] = {}, {}
         values: dict[Any, Floats] = {}
         for f, name in enumerate(names):
             numbers, table = tables.table(f)
             if is_network:
                 values[name] = table
-            for arrays, parts, part in zip(slopes, (before, after), (case, both), strict=True):
-                free = [tables.variables[v] for v in numbers if v not in part.hard]
-                # Each compiled table is a table of the model divided by a constant.
-                logs = parts[f].aligned(free)[0] - log_unit
+            for arrays, factors, either in zip(slopes, (before, after), (case, both), strict=True):
+                free = [tables.variables[v] for v in numbers if v not in either.hard]
+                # Index 0 is that of the only row. Each compiled table is a table of the model
+                # divided by a constant.
+                logs = factors[f].aligned(free)[0] - log_unit
                 if tables.log_scales:
                     logs -= tables.log_scales[f]
                 # Entries that contradict the findings have the derivative zero.
                 whole = np.zeros(table.shape)
-                whole[tuple(part.hard.get(v, slice(None)) for v in numbers)] = np.exp(logs)
+                whole[tuple(either.hard.get(v, slice(None)) for v in numbers)] = np.exp(logs)
                 arrays[name] = (whole,)
         return sensitivity.Derivatives(
             float(np.exp(log_mass - log_unit)),
@@ -774,7 +784,8 @@ class CompiledPrograms(_TableSolver):
         targets, _, maximized = _terms(compiled, question, pattern)
         tree = tree_of(compiled, question, pattern)
         kept = [variables[v] for v in targets] if maximized is None else []
-        # With all findings, with none; for each, it alone and its variable given the others.
+        # With all findings, with none; for each, it alone and its variable given the others. For
+        # derivatives two passes, with the evidence and with the target too.
         retractions = 2 + 2 * len({*pattern.observed, *pattern.soft})
         passes = {contract.All: 2, contract.Slopes: 4, contract.Retractions: retractions}.get(
             type(question), 1

@@ -101,6 +101,7 @@ class Tables:
         # Room for strides, offsets and child variables.
         numbers.frombytes(bytes(8 * (n_axes + 2 * n_tables)))
         self.indices = np.frombuffer(numbers, dtype=np.int64)
+        # Of the arrays in the order of `TableArrays`: cards, start, item, step, base, child.
         self.lengths = n_variables, n_tables + 1, n_axes, n_axes, n_tables, n_tables
         n_entries = planning_kernels.table_layout(self.indices, n_variables, n_tables, sums_to_one)
         self.log_scales = log_scales
@@ -117,7 +118,7 @@ class Tables:
             self.entries, self.pending = np.empty(n_entries), [*values]
 
     def __len__(self) -> int:
-        return self.lengths[-1]
+        return self.lengths[-1]  # the last array, of children, has a number for each table
 
     @cached_property
     def arrays(self) -> TableArrays:
@@ -170,7 +171,7 @@ class Tables:
     ) -> Tables:
         """Return tables from their logarithms, each table divided by its largest entry."""
         peaks = [float(table.max()) for table in logs]
-        peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
+        peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]  # -inf: a table of zeros
         scaled = [table - peak for table, peak in zip(logs, peaks, strict=True)]
         # Entries below the smallest normal number become it, so that programs run on logarithms.
         lost = any(((x < _LOG_TINY) & (x > -np.inf)).any() for x in scaled)
@@ -403,6 +404,7 @@ def join(
     joined: set[int] = set()
 
     def first(r: int) -> tuple[float, float]:
+        """Return what is least for the widest relation, of equals that with the smallest share."""
         return -len(relations[r].variables), shares[r]
 
     def growth(r: int) -> tuple[float, float]:
@@ -457,6 +459,7 @@ def _supports(tables: Tables, tree: Tree, hard: Findings) -> Iterator[tuple[int,
         # Not tables without free variables, nor likelihoods, whose values each run brings along.
         if tree.home[f] < 0 or number >= len(tables):
             continue
+        # `numbers` are indices among the variables of `tables`, `variables` among those of `tree`.
         numbers, values = tables.table(number)
         if values.all():
             continue
@@ -479,7 +482,7 @@ def _propagated(supports: Sequence[Support]) -> dict[int, Mask]:
         changed = False
         for variables, mask in supports:
             for axis, v in enumerate(variables):
-                if v in domains:
+                if v in domains:  # impossible states are so with all states of the others
                     mask &= np.expand_dims(domains[v], [a for a in range(mask.ndim) if a != axis])
             for axis, v in enumerate(variables):
                 others = tuple(a for a in range(mask.ndim) if a != axis)
@@ -526,6 +529,7 @@ class _Shape:
 
     def outer(self, c: int, keys: Ints) -> Ints:
         """Return the keys of a clique's message, the high digits of its own keys."""
+        # The low digits are the joint states of the variables that the clique eliminates.
         return keys // (self.entries[c] // self.shared[c])
 
 
@@ -587,7 +591,7 @@ def _reduce(
         if keys_of_parent is None:
             continue
         of_message, keys_of_c = _of_message(shape, tree.cards, c, keys_of_parent), keys[c]
-        if len(of_message) == shape.shared[c]:
+        if len(of_message) == shape.shared[c]:  # the parent rules nothing out
             continue
         if keys_of_c is not None:
             keys[c] = keys_of_c[_among(shape.outer(c, keys_of_c), of_message)]
@@ -644,7 +648,9 @@ class Layout:
         self.places = np.full((5, len(tree.factors) + len(keys)), -1, dtype=np.int64)
         self.n_data = 0
         self._shape, self._cards, self._both = shape, tree.cards, both
+        # Functions that return the keys and lists, in the order in which `write` puts them.
         self._parts: list[Callable[[], Ints]] = []
+        # By the clique that sends it, the keys of each message that is held compressed.
         self._held = dict(self._messages(keys))
         number_of = {v: i for i, v in enumerate(tree.variables.tolist())}
         asked = radix(tree.cards, [number_of[v] for v in targets])
@@ -716,7 +722,7 @@ class Layout:
         self.n_data += -(-len(rows) // 2)  # rounded up: two places fit into an integer
 
     def _entries(self, c: int, rows: Ints) -> Ints:
-        """Return the place of each of the clique's own keys in its message."""
+        """Return the place of each of the clique's own keys in its message to the parent."""
         outer = self._shape.outer(c, rows)
         return np.searchsorted(self._held[c], outer) if c in self._held else outer
 
@@ -731,9 +737,9 @@ class Layout:
         """Write the keys and lists, shape (n_data,)."""
         at = 0
         for make in self._parts:
-            part = make()
-            data[at : at + len(part)] = part
-            at += len(part)
+            numbers = make()
+            data[at : at + len(numbers)] = numbers
+            at += len(numbers)
 
 
 def _groups(tree: Tree, c: int) -> Iterator[Weights]:
@@ -806,6 +812,7 @@ def compressed(
         pays = rows is not None and n >= SMALLEST and len(rows) <= LARGEST_SHARE * n
         if not large and not pays:
             keys[c] = None
+        # A row of a compressed clique costs as much as `1 / LARGEST_SHARE` entries in a row.
         price += DENSE_PRICE * n if rows is None or keys[c] is None else len(rows) / LARGEST_SHARE
     if all(rows is None for rows in keys) or (not needed and price > tree.total):
         return None

@@ -24,7 +24,10 @@ from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import TableSource
 from bayesgraph.tables import Table
 
+# Number of edges that are displayed.
 _MAXIMUM_LINES = 20
+# Decimals to which shares are rounded: they are sums of 1 / n_samples, whose rounding errors must
+# not decide on ties and thresholds.
 _TIE_DECIMALS = 9
 
 
@@ -52,7 +55,8 @@ class ArcConfidence(Displayed):
     threshold: float
     network: BayesianNetwork
     n_samples: int
-    # Arguments of `_averaged` after the threshold.
+    # Arguments of `_averaged` after the threshold: shares of arcs and edges, variables, and masks
+    # of the arcs that are allowed and required.
     _input: tuple[Floats, tuple[Variable, ...], NDArray[np.bool_], NDArray[np.bool_]]
 
     def structure(self, threshold: float | None = None) -> Structure:
@@ -84,18 +88,19 @@ class ArcConfidence(Displayed):
         shown = list(self.edges.items())[:_MAXIMUM_LINES]
         rows = []
         for (a, b), share in shown:
-            there, back = self.arcs.get((a, b), 0.0), self.arcs.get((b, a), 0.0)
-            parent, child = (a, b) if there >= back else (b, a)
-            kept = "" if share > self.threshold else "left out"
-            cells = f"{share:.3f}", f"{max(there, back) / share:.3f}", kept
+            forward, backward = self.arcs.get((a, b), 0.0), self.arcs.get((b, a), 0.0)
+            parent, child = (a, b) if forward >= backward else (b, a)
+            # The second number is the share of the links that have the more frequent direction.
+            remark = "" if share > self.threshold else "left out"
+            cells = f"{share:.3f}", f"{max(forward, backward) / share:.3f}", remark
             rows.append((f"{parent} -> {child}", *cells))
         note = f"edges of a share over {self.threshold:.3g} are kept: {self.network!r}"
-        rest = more(len(self.edges), len(shown), "edges")
+        not_shown = more(len(self.edges), len(shown), "edges")
         return DisplayTable(
             f"Arcs in {self.n_samples:,} samples of the rows",
             rows,
             ("", "share", "this way", ""),
-            note="\n".join(filter(None, (rest, note))),
+            note="\n".join(filter(None, (not_shown, note))),
         )
 
 
@@ -151,7 +156,7 @@ def arc_confidence(
     1.0
     """
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
-    how = Learning(method, smoothing, missing, {**rules, "max_parents": max_parents, **options})
+    setup = Learning(method, smoothing, missing, {**rules, "max_parents": max_parents, **options})
     data, columns = opened(table, sample_weight)
     if data is not None:
         raise DataError(
@@ -163,22 +168,28 @@ def arc_confidence(
     names = [v.name for v in source.variables]
     arc_rules = ArcRules.of(required, forbidden, names, tiers)
     bounds = arc_rules.admissible(source.variables), arc_rules.forced(source.variables)
+    # Of arcs (first) and of edges, by both of their columns; see `_directions`.
     shares: Floats = np.zeros((2, len(names), len(names)))
     count = whole_number("n_samples=", "samples", n_samples, 1)
     for sample in _samples(source, count, np.random.default_rng(random_state)):
-        shares += _directions(how.structure(sample), names, *bounds) / count
+        shares += _directions(setup.structure(sample), names, *bounds) / count
     shares = shares.round(_TIE_DECIMALS)
     if threshold is None:
+        # Each pair of columns once, as shares of edges are symmetric.
         threshold = significance_threshold(shares[1][np.triu_indices(len(names), 1)])
     inputs = shares, source.variables, *bounds
-    network = how.network(replace(_averaged(threshold, *inputs), scores={}), source)
+    # The scores are shares, which a network would take for gains in nats.
+    network = setup.network(replace(_averaged(threshold, *inputs), scores={}), source)
     if check_columns:
         warn_of_lost_links(source, network.graph, forbidden, tiers)
     return ArcConfidence(*_named(shares, names), threshold, network, count, inputs)
 
 
 def _samples(source: TableSource, n: int, random: np.random.Generator) -> Iterable[TableSource]:
-    """Yield n sources of samples of the rows, drawn with replacement by their weights."""
+    """Yield n sources of samples of the rows, drawn with replacement by their weights.
+
+    A sample has as many rows as the table, or as the sum of its weights; its rows have weight 1.
+    """
     table, weights = source.table, source.weights
     size = round(float(weights.sum())) if len(weights) else table.n_rows
     shares = weights / weights.sum() if len(weights) else None
@@ -186,6 +197,7 @@ def _samples(source: TableSource, n: int, random: np.random.Generator) -> Iterab
         if shares is None:
             drawn = np.sort(random.integers(table.n_rows, size=table.n_rows))
         else:
+            # Each row as often as it is drawn.
             drawn = np.repeat(np.arange(table.n_rows), random.multinomial(size, shares))
         codes = np.asfortranarray(table.codes[drawn])
         yield TableSource(Table(table.variables, codes, table.values[drawn], table.complete))
@@ -221,9 +233,11 @@ def _directions(
 def _named(shares: Floats, names: Sequence[Name]) -> tuple[dict[Arc, float], dict[Arc, float]]:
     """Return the shares of arcs and of edges by names, the highest first."""
     of_arcs, of_edges = shares
+    # Pairs of columns that some sample links, each once.
     pairs = map(tuple, np.argwhere(np.triu(of_edges)).tolist())
     ranked = sorted(pairs, key=lambda pair: -of_edges[pair])
     edges = {(names[a], names[b]): float(of_edges[a, b]) for a, b in ranked}
+    # Both directions of each pair, unless no sample has the arc.
     directed = [arc for pair in ranked for arc in (pair, pair[::-1]) if of_arcs[arc] > 0]
     return {(names[a], names[b]): float(of_arcs[a, b]) for a, b in directed}, edges
 
@@ -248,7 +262,7 @@ def _averaged(
         if not pattern.leads(b, a):  # no cycle
             pattern.direct(a, b)
     pattern.close()
-    pattern.extend()
+    pattern.extend()  # directs the other edges as in one graph of the class
     names = [variable.name for variable in variables]
     scores = {(names[a], names[b]): float(of_edges[a, b]) for a, b in pattern.arcs()}
     return Structure(variables, tuple(scores), scores)
@@ -267,11 +281,13 @@ def significance_threshold(shares: Floats) -> float:
     if not len(shares):
         return 0.0
     ascending = np.sort(shares)
+    # The different shares, and 0 and 1 as ends.
     grid = np.unique(np.concatenate([[0.0], ascending[ascending < 1.0], [1.0]]))
     # The distribution function of the shares between each number of the grid and the next.
     below = np.searchsorted(ascending, grid[:-1], side="right") / len(ascending)
     # The nearest constant to a step function is the median of its values by their lengths: as this
     # one ascends, its value in the middle of [0, 1].
+    # The tolerance is for a sum of lengths of 0.5 that rounding made a little smaller.
     half = np.searchsorted(np.cumsum(np.diff(grid)), 0.5 - 1e-12)
     # The least share at which the distribution function reaches this value.
     return float(ascending[max(round(float(below[half]) * len(ascending)), 1) - 1])

@@ -136,11 +136,12 @@ def estimate_discriminant(
         )
     n_iter = 1
     if model.structure == "full":
-        alone, whole = Family.of(target), Family.of(target, *features)
-        families = source.families([alone, whole])
-        counts = families[alone].counts
+        of_class, of_all = Family.of(target), Family.of(target, *features)
+        families = source.families([of_class, of_all])
+        # Of all rows: those of the other family are complete.
+        counts = families[of_class].counts
         block: CPD
-        block, n_iter = _full_block(source, target, features, model, counts, families[whole])
+        block, n_iter = _full_block(source, target, features, model, counts, families[of_all])
     else:
         singles = source.singles(Singles(features, target))
         counts = singles.totals
@@ -150,20 +151,23 @@ def estimate_discriminant(
 
 
 def _means_and_variances(singles: SinglesSummary, model: CovarianceModel) -> tuple[Floats, Floats]:
-    """Return those of features that are independent given the class, both (n_classes, d).
+    """Return means and variances of features independent given the class, both (n_classes, d).
 
     They are estimated from the available cases of each feature; `model` says which variances are
     equal: those of all classes ("shared"), of all features ("spherical").
     """
+    # By class and feature; `square` has the sums of squared deviations from the class mean.
     moments = singles.moments
     count, mean, square = moments.count, moments.mean, moments.square
     rows = count.sum(axis=0)
     overall = safe_divide((count * mean).sum(axis=0), rows)
     mean = np.where(count > 0, mean, overall)
+    # The sums of squared deviations from the overall mean.
     spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
     ridge = model.smoothing.ridge(safe_divide(spread, rows))
     free = _degrees_of_freedom(model, count)
-    # Sums over the classes (axis 0), the features (axis 1), both or neither.
+    # Sums over the classes (axis 0), the features (axis 1), both or neither: a tuple times False is
+    # empty.
     axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
     pooled_free = free.sum(axis=axes, keepdims=True)
     pooled = safe_divide(square.sum(axis=axes, keepdims=True), pooled_free)
@@ -224,11 +228,13 @@ def _full_block(
         rows = _rows_of(source, target, "regularization='ledoit_wolf' needs")
     together = statistics.merged(0)  # all classes as one
     total = safe_divide(np.diagonal(together.comoment), together.counts)
+    # Covariances have the shape (n_classes, d, d), and counts one that goes with it.
     n = statistics.counts[:, None, None]
     free = _degrees_of_freedom(model, n)
     scatter = n * class_covariances(model, statistics, total > 0, rows)
     covariance = safe_divide(scatter.sum(axis=0), free.sum())
     if not model.shared:
+        # A class of too few rows keeps the pooled covariance.
         covariance = np.where(free > 0, safe_divide(scatter, free), covariance)
     covariance = covariance + np.diag(model.smoothing.ridge(total))
     mean = np.where(statistics.counts[:, None] > 0, statistics.mean, together.mean)
@@ -242,7 +248,10 @@ def _full_block(
 
 
 def _rows_of(source: CountSource, target: Discrete, what: str) -> _Rows:
-    """Return values, classes and weights of the rows; `what` needs them, says the DataError."""
+    """Return values, classes and weights of the rows.
+
+    `what` begins the message of the DataError for a source without rows: what needs them.
+    """
     if not hasattr(source, "table"):
         raise DataError(
             f"{what} the rows, and there are statistics only. Fit on the whole table, drop the "
@@ -286,8 +295,9 @@ def class_covariances(
     if isinstance(model.regularization, str):
         variance = covariance.diagonal(axis1=1, axis2=2)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+    # Entry (i, j) is divided by the units of both features.
     unit = covariance / scale[:, :, None] / scale[:, None, :]
-    d = max(1, int(np.count_nonzero(varies)))
+    d = max(1, int(np.count_nonzero(varies)))  # all features may be constant
     if not isinstance(model.regularization, str):
         share = np.full(len(unit), float(model.regularization))
     elif model.regularization == "oas":
@@ -297,6 +307,7 @@ def class_covariances(
         fourth = fourth_moments(*rows, statistics.mean, scale)
         share = ledoit_wolf_share(unit, fourth, statistics.counts, d)
     share = share[:, None, None]
+    # The mean variance in each class, to which the identity matrix is scaled.
     level = np.trace(unit, axis1=1, axis2=2)[:, None, None] / d
     shrunken = (1 - share) * unit + share * level * np.diag(varies)
     return np.asarray(shrunken * scale[:, :, None] * scale[:, None, :])
@@ -320,8 +331,8 @@ def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
     """
     level = (np.trace(covariance, axis1=1, axis2=2) / d) ** 2  # t^2
     mean_square = np.sum(covariance**2, axis=(1, 2)) / d**2  # m
-    below = (count + 1) * (mean_square - level / d)
-    return np.where(below > 0, np.minimum(safe_divide(mean_square + level, below), 1.0), 1.0)
+    divisor = (count + 1) * (mean_square - level / d)
+    return np.where(divisor > 0, np.minimum(safe_divide(mean_square + level, divisor), 1.0), 1.0)
 
 
 def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats, d: int) -> Floats:

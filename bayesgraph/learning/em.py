@@ -48,7 +48,7 @@ _Model = TypeVar("_Model", bound=Any)
 _Sums = TypeVar("_Sums")
 
 # Minimum number of rows with the same set of missing variables for which this set gets a junction
-# forest of its own, and maximum number of such sets.
+# forest of its own, and maximum number of such sets. The rows of all other sets share one forest.
 _OWN_ROWS = 64
 _MAX_PATTERNS = 32
 # Maximum number of entries in the messages and clique tables of one block of rows.
@@ -86,11 +86,12 @@ class Expectation:
     def __init__(self, parents: Parents, source: RowSource) -> None:
         self.families = {child: Family.of(*above, child) for child, above in parents.items()}
         self._parents, self._source = parents, source
+        # Junction forests by the scopes that they calibrate: groups of rows share them.
         self._calibrations: dict[tuple[tuple[Discrete, ...], ...], Calibration] = {}
-        self._held = self._all_rows()
+        self._held = self._all_rows()  # None if the rows are read anew in each pass
         self.total = 0.0
-        # What no iteration changes.
         check_cells(Families(tuple(self.families.values())))
+        # The sums that no iteration changes, those of families without open variables.
         self._fixed = tree_sum(map(self._counted, self._runs()))
 
     def statistics(self, network: BayesianNetwork) -> tuple[dict[Family, FamilyStatistics], float]:
@@ -104,6 +105,7 @@ class Expectation:
             sum((block.expected(network) for block in blocks), _Expected() if run else self._fixed)
             for run, blocks in enumerate(self._runs())
         )
+        # A family has no statistics if no row observes its child or a descendant of it.
         total = {
             family: expected.statistics.get(child) or FamilyStatistics.none(family)
             for child, family in self.families.items()
@@ -185,22 +187,23 @@ class Expectation:
         scopes = {
             v: tuple(d for d in family.discrete if d in free) for v, family in families.items()
         }
-        # Of the group's variables that only some rows observe, which count as likelihoods.
+        # Open variables that some rows of the group observe: a value there is a likelihood, which
+        # is 1 at the observed state.
         soft = [v for v in free if v in evidence and v in families]
         cliques = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
-        calibration, entries = None, 1.0
+        calibration, entries = None, 1.0  # entries of messages and clique tables in a row
         if cliques:
             calibration = self._calibrations.setdefault(cliques, Calibration(cliques))
             entries = max(calibration.entries, 1.0)
         size = max(1, int(min(len(rows), _BLOCK_ENTRIES / entries)))
         for start in range(0, len(rows), size):
-            part = rows[start : start + size]
+            of_block = rows[start : start + size]
             yield _Block(
                 families,
-                Evidence(len(part), {v: column[part] for v, column in columns.items()}),
-                {v: evidence.columns[v][part] for v in soft},
-                weights[part],
-                {v: relevant[v][part] for v in families},
+                Evidence(len(of_block), {v: column[of_block] for v, column in columns.items()}),
+                {v: evidence.columns[v][of_block] for v in soft},
+                weights[of_block],
+                {v: relevant[v][of_block] for v in families},
                 scopes,
                 calibration,
             )
@@ -248,6 +251,7 @@ def _merged(*runs: tuple[Table, Floats]) -> tuple[Table, Floats]:
     if tables[0].continuous:
         return runs[0]
     codes = np.concatenate([table.codes for table in tables])
+    # The distinct rows, and the place of each row among them.
     codes, inverse = np.unique(codes, axis=0, return_inverse=True)
     total = np.bincount(inverse.reshape(-1), np.concatenate(weights), len(codes))
     complete = all(table.complete for table in tables)
@@ -274,10 +278,13 @@ def _groups(
         yield np.arange(table.n_rows), hidden
         return
     observed = np.stack([table.column(v) >= 0 for v in columns], axis=1)
+    # The distinct sets of observed variables, the index of each row's set, and the rows of each.
     patterns, pattern, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
-    pattern = pattern.reshape(-1)
+    pattern = pattern.reshape(-1)  # some versions of NumPy return a column
     most_frequent = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
+    # The last group takes the rows of all other sets; a single set needs none.
     frequent = [int(k) for k in most_frequent if counts[k] >= _OWN_ROWS or len(patterns) == 1]
+    # The index of each row's set, or -1 in the last group, of the rare sets.
     group = np.where(np.isin(pattern, frequent), pattern, -1)
     for k in (*frequent, -1):
         rows = np.flatnonzero(group == k)
@@ -322,6 +329,7 @@ class _Block:
         """For each variable of `soft` a factor that is 1 at the states that a row may have."""
         factors = []
         for variable, codes in self.soft.items():
+            # Shape (n_rows, n_states); a row that misses the variable may have any state.
             possible = (codes[:, None] < 0) | (codes[:, None] == np.arange(variable.cardinality))
             factors.append(Factor.from_log((variable,), np.where(possible, 0.0, -np.inf)))
         return factors
@@ -337,11 +345,13 @@ class _Block:
     def expected(self, network: BayesianNetwork) -> _Expected:
         """Return expected statistics of families with open (hidden or missing) variables."""
         n_rows = self.evidence.n_rows
+        # The log probability of what is observed in each row.
         log_mass = np.zeros(n_rows)
         factors: dict[Variable, Factor] = {}
         for child, scope in self.scopes.items():
             factor = network[child.name].potential(self.evidence)
             assert isinstance(factor, Factor)  # continuous: observed, or a missing leaf
+            # A factor without open variables is a number in each row.
             if scope:
                 factors[child] = factor
             else:
@@ -351,8 +361,9 @@ class _Block:
             posteriors, mass = self.calibration.posteriors([*factors.values(), *self._likelihoods])
             # The posteriors of the families come first; those of `soft` are not needed.
             for child, posterior in zip(factors, posteriors, strict=False):
-                whole = np.broadcast_to(posterior, (n_rows, *posterior.shape[1:]))
-                statistics[child] = self._collected(child, whole.reshape(n_rows, -1))
+                # The first axis has length 1 if all rows have the same posterior.
+                of_rows = np.broadcast_to(posterior, (n_rows, *posterior.shape[1:]))
+                statistics[child] = self._collected(child, of_rows.reshape(n_rows, -1))
             log_mass = log_mass + mass
         return _Expected(statistics, float(self.weights @ log_mass))
 
@@ -401,6 +412,7 @@ def weighted_statistics(
         index = index * variable.cardinality + np.maximum(columns[variable], 0)
     if family.continuous:
         values = np.stack([columns[v] for v in family.continuous], axis=1)
+        # A row counts once for each configuration of the open variables that it may have.
         share = weights[:, None] * posterior
         row, configuration = np.nonzero(share)
         group = index[row] * n_open + configuration
@@ -409,7 +421,8 @@ def weighted_statistics(
         # The sums of the posteriors of the rows with the same observed configuration.
         tables = [np.bincount(index, weights * share, n_observed) for share in posterior.T]
         sums = np.stack(tables, axis=1), np.empty((size, 0)), np.empty((size, 0, 0))
-    # From the axes of the observed and then the open variables to those of the family.
+    # From the axes of the observed and then the open variables to those of the family. Axes k and
+    # k + 1 are those of the n continuous variables.
     shape = tuple(v.cardinality for v in axes)
     order = [axes.index(v) for v in family.discrete]
     counts, mean, comoment = sums
@@ -458,7 +471,10 @@ class Iterations:
 def best_climb(
     start: Callable[[int], tuple[_Model, EMHistory]], iterations: Iterations
 ) -> tuple[_Model, EMHistory]:
-    """Return the model and the history of the best of several starts of EM, by their numbers."""
+    """Return the model and the history of the best of several starts of EM.
+
+    `start` runs EM from the start of a given number, 0 for the first.
+    """
     ends = [start(k) for k in range(iterations.restarts)]
     last = [history.objective[-1] for _, history in ends]
     model, history = ends[int(np.argmax(last))]
@@ -580,6 +596,7 @@ class _Problem:
         # Statistics of single continuous columns: estimates of Gaussians need the total variances.
         self._numbers = [v for v in source.variables if isinstance(v, Continuous)]
         alone = [Family((), (v,)) for v in self._numbers]
+        # From the rows: these, and the statistics of each family without its hidden variables.
         self._of_rows = source.families([*alone, *map(self._observed, self._families)])
         self._spread = {family: self._of_rows[family] for family in alone}
 
@@ -617,13 +634,14 @@ class _Problem:
         variables. The statistics of a family without hidden variables are those of the rows if
         `first` is true; in other starts they are perturbed at random.
         """
-        # For each hidden variable one row per state, and the numbers of these rows.
+        # For each hidden variable, the index of a random row for each of its states.
         rows = {
             v: random.integers(self._source.n_rows, size=v.cardinality)
             for family in self._families
             for v in family.discrete
             if v in self._hidden
         }
+        # The continuous columns of these rows, (n_states, n_numbers) for each hidden variable.
         centres = {h: np.empty((len(drawn), len(self._numbers))) for h, drawn in rows.items()}
         begin = 0
         for table, _ in self._source.blocks() if rows else ():
@@ -654,6 +672,7 @@ class _Problem:
         # Over the hidden states the shares sum to one; without hidden variables their mean is one.
         share = _MIN_SHARE + random.exponential(size=cards)
         share /= share.sum(axis=tuple(unseen), keepdims=True) if unseen else share.mean()
+        # Hidden variables have axes of length 1 at first.
         counts, mean, comoment = (
             np.expand_dims(a, tuple(unseen))
             for a in (observed.counts, observed.mean, observed.comoment)
@@ -662,9 +681,11 @@ class _Problem:
         if unseen and family.continuous:
             total = np.zeros(mean.shape)
             columns = [self._numbers.index(v) for v in family.continuous]
+            # Sums over the hidden variables of the numbers of their states.
             for axis in unseen:
                 others = tuple(i for i in range(len(cards)) if i != axis)
                 of_states = centres[family.discrete[axis]][:, columns]
+                # The states lie along `axis`, the numbers along the last one.
                 total = total + np.expand_dims(of_states, others)
             mean = np.where(np.isnan(total), mean, total / len(unseen))
         comoment = comoment * share[..., None, None]

@@ -190,12 +190,12 @@ def partition_costs(counts: Sequence[Floats], intervals: Sequence[bool]) -> Floa
     """
     costs = np.full(len(counts), math.log(len(counts)) if counts else 0.0)
     for k, (table, chosen) in enumerate(zip(counts, intervals, strict=True)):
-        cells, classes = table.shape
+        states, classes = table.shape
         rows = table.sum(axis=1)
         n = rows.sum()
         costs[k] += log_choose(rows + classes - 1, classes - 1).sum()
         if chosen and n > 0:
-            costs[k] += math.log(max(n, 1.0)) + float(log_choose(n + cells - 1, cells - 1))
+            costs[k] += math.log(max(n, 1.0)) + float(log_choose(n + states - 1, states - 1))
     return costs
 
 
@@ -224,6 +224,7 @@ def mutual_information(counts: Sequence[Floats]) -> Floats:
     >>> mutual_information([np.eye(2), np.ones((2, 2))]).round(6)
     array([0.693147, 0.      ])
     """
+    # `table[None]` has one class of rows: nothing is given.
     return np.array([float(conditional_mutual_information(table[None])) for table in counts])
 
 
@@ -376,6 +377,7 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
     depths = np.full(terms.n_features, np.inf)
     discrete = np.zeros(terms.n_features, dtype=np.bool_)
     codes = np.ascontiguousarray(terms.codes[rows].T + np.int32(1))  # 0 where missing
+    # Variables and values of codes are not needed to grow a tree.
     tree = grow_tree(
         CodedColumns((), codes, terms.cards + 1, discrete, []),
         terms.labels[rows],
@@ -492,6 +494,7 @@ class ExponentSearch:
         first = np.zeros((terms.n_classes, 1))
         self._tables = [np.concatenate([first, table.T], axis=1) for table in terms.tables]
         self._codes = terms.codes.T.astype(np.intp) + 1
+        # The entries of arrays of shape (n_classes, n_rows) that belong to the labels.
         self._at_labels = terms.labels, np.arange(terms.n_rows)
         self.restart()
 
@@ -499,8 +502,10 @@ class ExponentSearch:
         """Set all exponents to 0."""
         terms = self._terms
         self.exponents = np.zeros(terms.n_features)
+        # Log joint and posterior of the classes, shape (n_classes, n_rows).
         self._scores = np.tile(terms.log_prior[:, None], terms.n_rows)
         self._posterior = _posterior(self._scores)
+        # The posterior of each row is the prior, so that rows of one class have the same loss.
         weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
         has_rows = weights > 0  # the others have no loss, and may have probability 0
         prior = np.exp(terms.log_prior - log_sum_exp(terms.log_prior, 0))[has_rows]
@@ -565,7 +570,7 @@ class ExponentSearch:
 
 def _posterior(scores: Floats) -> Floats:
     """Return the posterior of the classes from their scores, both of shape (n_classes, n_rows)."""
-    shares = np.exp(scores - scores.max(axis=0))
+    shares = np.exp(scores - scores.max(axis=0))  # without overflow
     return np.asarray(shares / shares.sum(axis=0))
 
 
@@ -645,17 +650,19 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
 
     def parts(x: Floats) -> tuple[Floats, Floats, Floats]:
         """Split the vector x into exponents (d, k), their class-specific parts, and biases (k,)."""
-        whole = np.zeros(len(used))
-        whole[used] = x
-        deviations = whole[d:-k].reshape(d, k)
-        return whole[:d, None] + deviations, deviations, whole[-k:]
+        full = np.zeros(len(used))
+        full[used] = x
+        deviations = full[d:-k].reshape(d, k)
+        return full[:d, None] + deviations, deviations, full[-k:]
 
     def objective(x: Floats) -> tuple[float, Floats]:
         """Return the penalised negative conditional log likelihood in nats, and its gradient."""
         values, deviations, bias = parts(x)
+        # The exponents of each feature are repeated for its states.
         tempered = np.repeat(np.clip(values, 0.0, 1.0), terms.cards, axis=0) * logs
         effects = Effects(tempered, terms.log_prior + bias)
         loss, by_cells, by_bias = rows.loss_and_gradient(effects)
+        # By the chain rule, summed over the states of each feature.
         by_values = np.add.reduceat(by_cells * logs, starts, axis=0)
         by_values[(values < 0.0) | (values > 1.0)] = 0.0  # clipped
         loss += 0.5 * pull * float(np.sum(deviations**2)) + 0.5 * _BIAS * float(bias @ bias)
@@ -788,18 +795,19 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
     """
     d = terms.n_features
     sizes = np.arange(d + 1)
+    # l(M) by the number of features in M.
     lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)
     search = ExponentSearch(terms, Objective(lengths, np.zeros(d)))
     null_cost = search.cost
     features, random = informative(terms), np.random.default_rng(seed)
-    usual = math.ceil(math.log2(max(2.0, d * float(terms.weights.sum()))))
+    default_restarts = math.ceil(math.log2(max(2.0, d * float(terms.weights.sum()))))
     # The cost of each subset that was tried, by the bytes of its exponents (0 or 1).
     costs: dict[bytes, float] = {}
-    for _ in range(usual if restarts is None else restarts):
+    for _ in range(default_restarts if restarts is None else restarts):
         search.restart()
         for _ in range(_ROUNDS):
             before, threshold = search.cost, _COST_ROUNDING * (1.0 + abs(search.cost))
-            for step in (1.0, -1.0):
+            for step in (1.0, -1.0):  # features are added, then removed
                 for members, cost in search.sweep(random.permutation(features), step, threshold):
                     costs.setdefault(members.tobytes(), cost)
             if search.cost == before:
@@ -807,6 +815,7 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
     costs.pop(np.zeros(d).tobytes(), None)  # the empty subset, of weight 0
     if not costs or null_cost <= 0:
         return np.zeros(d)
+    # The keys, as exponents again: a row for each subset.
     members = np.frombuffer(b"".join(costs)).reshape(-1, d)
     weights = np.maximum(1.0 - np.array(list(costs.values())) / null_cost, 0.0)
     return np.clip(safe_divide(weights @ members, np.full(d, weights.sum())), 0.0, 1.0)
@@ -859,13 +868,13 @@ def weighted_network(network: BayesianNetwork, source: RowSource, scheme: str) -
         averages = [TableCPD(cpd.variable, table.T, [target]) for cpd, table in tables]
         network = BayesianNetwork([network[target.name], *averages], order=network.variables)
         return WeightedNetwork(network, target.name, domain="unit")
-    below = np.array([target in cpd.parents for cpd in cpds])
+    is_child = np.array([target in cpd.parents for cpd in cpds])
     # Where its parents are missing, a feature that is no child of the class still informs about the
     # class: its exponent is 1.
     names = [cpd.variable.name for cpd in cpds]
-    values: dict[Any, Any] = dict(zip(names, np.where(below, 0.0, 1.0).tolist(), strict=True))
+    values: dict[Any, Any] = dict(zip(names, np.where(is_child, 0.0, 1.0).tolist(), strict=True))
     # A feature with one state carries no information: it is left out of the count of features.
-    at = np.flatnonzero(below & (terms.cards > 1))
+    at = np.flatnonzero(is_child & (terms.cards > 1))
     if not len(at):
         return WeightedNetwork(network, target.name, values, domain="unit")
     features = tuple(cpds[i].variable for i in at.tolist())
@@ -919,6 +928,7 @@ def _log_terms(cpds: Sequence[Any], source: RowSource, target: Discrete) -> LogT
             )
         others = [p for p in cpd.scope if p != target and isinstance(p, Discrete)]
         columns = [table.column(v).astype(np.int64) for v in others]
+        # The number of the configuration, in the order of the rows of `_by_class`.
         flat = np.zeros(table.n_rows, dtype=np.int64)
         for variable, column in zip(others, columns, strict=True):
             flat = flat * variable.cardinality + column
@@ -982,6 +992,7 @@ def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorG
         tables.append(cpd)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_base, log_wanted = np.log(cpd.values), np.log(other.values)
+            # Equal entries, among them 0 and 1, have the exponent 1.
             powers = np.where(log_base == log_wanted, 1.0, log_wanted / log_base)
         wrong = ~np.isfinite(powers) | (np.isinf(log_base) & (log_base != log_wanted))
         if wrong.any():

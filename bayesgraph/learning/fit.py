@@ -173,17 +173,18 @@ def fit_network(
         for node in nodes:
             if node not in columns and node not in unseen:
                 raise unknown_variable(node, [*columns, *unseen], where="The table")
+        # Columns that are no nodes of the graph are left out.
         columns = {name: column for name, column in columns.items() if name in set(nodes)}
     # Called for its errors only: a cycle or an unknown name is refused before the table is read.
     build_dag([*columns, *unseen], pairs)
-    chosen = as_smoothing(smoothing)
+    scheme = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)
     source = plain_source(data, columns, declared, categorical, sample_weight, check=check_columns)
     structure = Structure((*source.variables, *unseen.values()), tuple(pairs))
     if by_em:
-        network = expectation_maximization(structure, source, chosen, iterations)
+        network = expectation_maximization(structure, source, scheme, iterations)
     else:
-        network = estimate_network(structure, source, chosen)
+        network = estimate_network(structure, source, scheme)
     settings = {"smoothing": smoothing, "missing": missing, "categorical": categorical}
     settings |= {"hidden": sorted(unseen, key=repr) or ()}
     settings |= {"restarts": restarts, "max_iter": max_iter, "tol": tol}
@@ -242,13 +243,13 @@ def plain_source(
     if target is not None and target not in columns:
         raise unknown_variable(target, columns, where="The table")
     if data is None:
-        if target is not None and not isinstance(categorical, str):
+        if target is not None and not isinstance(categorical, str):  # "all" includes the class
             categorical = [*(categorical or ()), target]
         encoded = infer_variables(columns, categorical, by_name)
         if check:
             warn_of_columns(Examined.of(encoded), None, lambda: columns, free=free, gaussian=free)
-        chosen: Any = None if target is None else encoded.variables[list(columns).index(target)]
-        return TableSource(encoded, chosen, sample_weight)
+        class_: Any = None if target is None else encoded.variables[list(columns).index(target)]
+        return TableSource(encoded, class_, sample_weight)
     source = source_of_columns(
         data,
         [str(name) for name in columns],
@@ -344,6 +345,7 @@ class Learning:
         options = {name: value for name, value in options.items() if value is not None}
         self._learner = partial(learner, **options)
         self._smoothing, self._by_em = as_smoothing(smoothing), takes_em(missing, {})
+        # The options of a learner are its keyword-only parameters.
         parameters = signature(learner).parameters.values()
         # A function with `**options` takes them all.
         if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
@@ -444,10 +446,10 @@ def learn_network(
     """
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
     chosen = {**rules, "max_parents": max_parents, **options}
-    how = Learning(method, smoothing, missing, chosen)
+    setup = Learning(method, smoothing, missing, chosen)
     data, columns = opened(table, sample_weight)
     source = plain_source(data, columns, variables, categorical, sample_weight, check=check_columns)
-    network = how.network(how.structure(source), source)
+    network = setup.network(setup.structure(source), source)
     if check_columns:
         warn_of_lost_links(source, network.graph, forbidden, tiers)
     settings = {"method": method, "missing": missing, "smoothing": smoothing, **chosen}

@@ -143,10 +143,10 @@ def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
 
     `forced` is the mask of required arcs, parents along the first axis.
     """
-    entered: dict[int, None] = {}
+    entered: dict[int, None] = {}  # an ordered set
 
     def enter(column: int) -> None:
-        """Enter a feature after its required parents, and these after theirs."""
+        """Enter a feature after its required parents, and these after theirs, without cycles."""
         for parent in np.flatnonzero(forced[:, column]).tolist():
             if parent not in entered:
                 enter(parent)
@@ -215,6 +215,7 @@ def superparent(
         best = names.index(parent)
     else:
         raise unknown_variable(parent, names, where="parent=: the features")
+    # No feature is allowed to be its own parent.
     chosen = [[best] if allowed[best, i] else [] for i in range(len(features))]
     return below_class(target, features, _named(features, chosen, scores.gains))
 
@@ -266,6 +267,7 @@ def selective_kdb(
     smoothing = as_smoothing(smoothing)
     order, chosen, gains = ranked_parents(source, features, smoothing, maximum, rules)
     rows = LeaveOneOut(source, target, smoothing)
+    # The number of required parents of each feature, of which no model has fewer.
     required_of = rules.forced(features).sum(axis=0)
     minimum = int(required_of.max(initial=0))
     table = _prefix_losses(rows, features, order, chosen, range(minimum, maximum + 1), loss)
@@ -273,6 +275,7 @@ def selective_kdb(
     n_required = max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)
     table[:, :n_required] = np.inf
     best = int(np.argmin(np.round(table / rows.total, TIE_DECIMALS)))
+    # The index in the flat table: rows add parents, and columns features.
     row, n_features = divmod(best, table.shape[1])
     kept = sorted(order[:n_features])
     scores = {
@@ -296,22 +299,23 @@ def _prefix_losses(
     Entry (i, n) belongs to the model of the first n features in `order`, in which each feature has
     the first ``parents[i]`` of its parents in `chosen`, ranked from best to worst.
     """
-    keys = [
+    # The family (parents, child) of each feature in order, for each number of parents.
+    families = [
         [(tuple(features[p] for p in chosen[c][:n]), features[c]) for c in order] for n in parents
     ]
-    rows.learn(key for row in keys for key in row)
+    rows.learn(family for families_of_n in families for family in families_of_n)
     sums = np.zeros((len(parents), len(order) + 1))
     for part in rows.parts():
         prior = rows.prior(part)
         terms: dict[Any, Floats] = {}
-        for i, row in enumerate(keys):
+        for i, families_of_n in enumerate(families):
             joint = prior.copy()
             sums[i, 0] += losses(joint, part, loss)
             # Most features have fewer than n allowed parents: their terms do not change, and are
             # reused.
-            terms = {key: terms[key] if key in terms else rows.term(*key, part) for key in row}
-            for j, key in enumerate(row, start=1):
-                joint += terms[key]
+            terms = {f: terms[f] if f in terms else rows.term(*f, part) for f in families_of_n}
+            for j, family in enumerate(families_of_n, start=1):
+                joint += terms[family]
                 sums[i, j] += losses(joint, part, loss)
     return sums
 
@@ -455,6 +459,7 @@ class _RowSearch:
         self._open = _candidates(rows, features, allowed) if d > 1 else allowed
         self._gains = np.zeros((d, d))
         self._stale = self._open.copy()  # True where a gain predates the last added arc
+        # The parents of each feature besides the class, in the order in which they were added.
         self._parents: list[tuple[int, ...]] = [() for _ in features]
         # Whether a directed path leads from i to j; True on the diagonal.
         self._reach = np.eye(d, dtype=np.bool_)
@@ -468,10 +473,11 @@ class _RowSearch:
         """Add arcs until none raises the conditional likelihood."""
         for p, c in np.argwhere(self._forced).tolist():
             self._add(p, c)
-        self._look(np.argwhere(self._open))
+        self._recompute(np.argwhere(self._open))
         while True:
-            # No arc p -> c where c reaches p, which would close a cycle.
+            # Which features have all the parents that they may have.
             full = np.array([len(above) >= self._maximum for above in self._parents])
+            # No arc p -> c where c reaches p, which would close a cycle, or where c is full.
             self._open &= ~(self._reach.T | full)
             gains, stale = np.where(self._open, self._gains, -np.inf), self._open & self._stale
             if not self._open.any():
@@ -485,17 +491,17 @@ class _RowSearch:
                     order = np.argsort(-np.where(stale, gains, -np.inf), axis=None, kind="stable")
                     places = np.stack(np.unravel_index(order[:_ARCS_OF_PASS], gains.shape), axis=1)
                     self._try([(p, c) for p, c in places.tolist() if gains[p, c] > 0])
-                self._look([(p, c)])
+                self._recompute([(p, c)])
             elif stale.any():
-                self._look(np.argwhere(stale))  # no gain is positive: recompute old ones
+                self._recompute(np.argwhere(stale))  # no gain is positive: recompute old ones
             else:
                 return
 
-    def _look(self, places: Iterable[Sequence[int]]) -> None:
-        """Recompute the gains of some arcs."""
-        arcs_of = [(int(p), int(c)) for p, c in places]
-        self._try(arcs_of)
-        for p, c in arcs_of:
+    def _recompute(self, places: Iterable[Sequence[int]]) -> None:
+        """Recompute the gains of the arcs at some places (parent, child)."""
+        arcs = [(int(p), int(c)) for p, c in places]
+        self._try(arcs)
+        for p, c in arcs:
             gain = (self._loss - self._tried[p, c]) / self._rows.total
             self._gains[p, c] = round(gain, TIE_DECIMALS)
             self._stale[p, c] = False

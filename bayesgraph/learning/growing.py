@@ -73,19 +73,21 @@ class CodedColumns:
                 states = sorted(
                     range(variable.cardinality), key=lambda code: repr(variable.states[code])
                 )
-                rank = np.argsort(states)
+                rank = np.argsort(states)  # the inverse: the place of each of the table's codes
                 coded[:] = np.where(column < 0, -1, rank[column])
                 values.append(np.array(states))
                 continue
             numbers = np.asarray(column, dtype=np.float64)
-            there = ~np.isnan(numbers)
-            distinct, place = np.unique(numbers[there], return_inverse=True)
+            observed = ~np.isnan(numbers)
+            distinct, place = np.unique(numbers[observed], return_inverse=True)
             interval = np.arange(len(distinct))
             if n_intervals is not None and len(distinct):
-                cuts = quantile_edges(numbers[there], weights[there], (), n_intervals)[1:-1]
+                # The inner edges only.
+                cuts = quantile_edges(numbers[observed], weights[observed], (), n_intervals)[1:-1]
                 interval = np.searchsorted(cuts, distinct, side="left")
-            coded[there] = interval[place]
-            # Above 0 at the first, and at the last, distinct number of each interval.
+            coded[observed] = interval[place]
+            # The step of the interval from the number before, and to the number after: above 0 at
+            # the first, and at the last, distinct number of each interval.
             first, last = np.diff(interval, prepend=-1), np.diff(interval, append=len(distinct))
             values.append(np.stack([distinct[first > 0], distinct[last > 0]]))
         return cls(
@@ -152,6 +154,7 @@ class Split:
         if not len(self.branch_of):
             return [self.between]
         codes = np.flatnonzero(self.branch_of >= 0)
+        # Branches of a number are runs of ascending codes.
         last = np.flatnonzero(np.diff(self.branch_of[codes]))
         return list(zip(codes[last].tolist(), codes[last + 1].tolist(), strict=True))
 
@@ -159,7 +162,10 @@ class Split:
 def _node(
     columns: tuple[Any, Any, Any], rows: tuple[Any, Floats, Floats, Any], n_classes: int
 ) -> Node:
-    """Return a node of codes, their numbers and kinds; and of labels, weights, shares, order."""
+    """Return a node from fields of `Node`; the others are products and sums of these.
+
+    `columns` has codes, n_codes and is_number; `rows` has labels, weights, share and order.
+    """
     labels, weights, share, order = rows
     mass = share * weights
     whole = np.bincount(labels, mass, n_classes).astype(np.float64)
@@ -173,8 +179,9 @@ def divided(node: Node, split: Split) -> list[Node]:
     proportion to the weight of the other rows there (Quinlan 1993, section 3.2).
     """
     code = node.codes[split.feature]
+    # At a threshold the left branch is 0 and the right one 1.
     branch = split.branch_of[code] if len(split.branch_of) else 1 * (code > split.between[0])
-    branch = np.where(code < 0, split.missing, branch)
+    branch = np.where(code < 0, split.missing, branch)  # -1: to all branches
     has_value = branch >= 0
     weights = np.bincount(branch[has_value], node.mass[has_value], split.n_branches)
     portions = weights / weights.sum()
@@ -183,7 +190,8 @@ def divided(node: Node, split: Split) -> list[Node]:
         share = np.where(has_value, node.share, node.share * portion)
         inside = (branch == b) | (~has_value & (share >= _SMALLEST_PART))
         # The rows of the branch in the order of each feature, numbered anew: row i of the node is
-        # row cumsum(inside)[i] - 1 of the branch.
+        # row cumsum(inside)[i] - 1 of the branch. The mask flattens, but picks as many rows for
+        # each feature.
         order = (np.cumsum(inside) - 1)[node.order[inside[node.order]].reshape(len(node.order), -1)]
         codes = np.compress(inside, node.codes, axis=1)
         rows = node.labels[inside], node.weights[inside], share[inside], order
@@ -227,7 +235,7 @@ class GainRatio:
             return Split(feature, gain, between=(low, high))
         codes = node.codes[feature]
         branch_of = np.full(node.n_codes[feature], -1, dtype=np.int32)
-        states = np.unique(codes[codes >= 0])
+        states = np.unique(codes[codes >= 0])  # a branch for each state that occurs
         branch_of[states] = np.arange(len(states))
         return Split(feature, gain, branch_of, len(states))
 
@@ -235,6 +243,7 @@ class GainRatio:
 # ------------------ Growing of classification trees by a criterion, and their conversion to `Trees`
 
 
+# By discrete feature, a mask of its codes that get to a node; without a mask, all of them do.
 _Reach: TypeAlias = Mapping[int, NDArray[np.bool_]]
 
 
@@ -400,7 +409,8 @@ def grow_tree(
     counts: list[Floats] = []
     splits: list[Split | None] = []
     children: list[list[int]] = []
-    # Nodes that may be split, the one of the largest gain first: minus the gain, index, depth.
+    # Nodes that may be split, the one of the largest gain first: minus the gain, index (which
+    # decides ties), depth.
     heap: list[tuple[float, int, int, Node, Split]] = []
 
     def add(node: Node, depth: int) -> int:
@@ -411,17 +421,19 @@ def grow_tree(
         counts.append(counts_of_node)
         splits.append(None)
         children.append([])
+        # All rows are of one class.
         pure = counts_of_node.max() >= weight * (1 - growing_kernels.ROUNDING)
+        # The tolerance is for rounding errors of sums of weights.
         if depth < depth_limit and n_rows >= least - 1e-9 and not pure:
             split = criterion.split(node, leaf, lightest)
-            # The tolerance is for rounding errors of a gain of zero.
+            # This one is for rounding errors of a gain of zero.
             if split is not None and split.gain >= total * (
                 limits.min_impurity_decrease - growing_kernels.ROUNDING
             ):
                 heapq.heappush(heap, (-split.gain, at, depth, node, split))
         return at
 
-    order = np.argsort(columns.codes, axis=1, kind="stable")
+    order = np.argsort(columns.codes, axis=1, kind="stable")  # missing values first
     rows = labels.astype(np.int32), weights, np.ones(n), order
     add(_node((columns.codes, columns.n_codes, columns.is_number), rows, n_classes), 0)
     n_leaves = 1
@@ -470,23 +482,25 @@ class ChiSquared:
     def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
         branch_of = np.empty((len(node.codes), node.n_codes.max() + 1), dtype=np.int32)
-        log_p, gain, groups = growing_kernels.chi_squared_splits(
+        # Rows count by their weights here, so that the larger minimum decides.
+        log_p, gain, facts = growing_kernels.chi_squared_splits(
             node, math.log(self.alpha_merge), max(minima), branch_of
         )
-        best, lowest = -1, math.log(self.alpha_split)
-        for j, (n_categories, n_groups, floats) in enumerate(groups.tolist()):
+        best, lowest = -1, math.log(self.alpha_split)  # of the adjusted p-values
+        for j, (n_categories, n_groups, floats) in enumerate(facts.tolist()):
             if n_groups < 2:
                 continue
             tests = log_tests(
                 n_categories, n_groups, ordered=bool(node.is_number[j]), floats=bool(floats)
             )
+            # Bonferroni: the p-value times the number of tests. Of equal ones the first is taken.
             if log_p[j] + tests < lowest - (_ROUNDING if best >= 0 else 0.0):
                 best, lowest = j, log_p[j] + tests
         if best < 0:
             return None
         n = int(node.n_codes[best])
         codes, missing = branch_of[best, :n].copy(), int(branch_of[best, n])
-        return Split(best, float(gain[best]), codes, int(groups[best, 1]), missing)
+        return Split(best, float(gain[best]), codes, int(facts[best, 1]), missing)
 
 
 # What chooses the split of a node. `counts_weight` says whether the number of rows is the sum of
@@ -553,9 +567,11 @@ def pessimistic_errors(errors: ArrayLike, rows: ArrayLike, confidence: float) ->
     [1.238, 1.285, 0.75, 2.554]
     """
     e, n = np.asarray(errors, dtype=np.float64), np.asarray(rows, dtype=np.float64)
-    some = e < n
-    limit = betaincinv(e + 1.0, np.where(some, n - e, 1.0), 1.0 - confidence)
-    return np.asarray(n * np.where(some, limit, 1.0))
+    # The upper limit of Clopper and Pearson, a quantile of the beta distribution; it is 1 if all
+    # rows are wrong.
+    not_all = e < n
+    limit = betaincinv(e + 1.0, np.where(not_all, n - e, 1.0), 1.0 - confidence)
+    return np.asarray(n * np.where(not_all, limit, 1.0))
 
 
 def pessimistically_pruned(tree: GrownTree, confidence: float) -> GrownTree:
@@ -578,7 +594,7 @@ def pessimistically_pruned(tree: GrownTree, confidence: float) -> GrownTree:
 
 
 def _replaced(tree: GrownTree, errors: Floats, slack: float) -> np.ndarray:
-    """Return a mask of the nodes that become leaves, as they have no more errors than their leaves.
+    """Return a mask of the leaves, and the nodes that become one: no more errors than their leaves.
 
     `errors` are those of each node as a leaf; `slack` of them may be more.
     """
@@ -612,7 +628,7 @@ def cost_complexities(tree: GrownTree) -> Floats:
     They are those of weakest-link pruning (Breiman et al. 1984, section 3.3).
     """
     errors = _error_rates(tree)
-    above = np.full(len(errors), -1)
+    above = np.full(len(errors), -1)  # the node above each; the root has none
     # Of the subtree at each node: the number of its leaves, and their errors. The link of a node is
     # the alpha at which the subtree costs as much as the node would as a leaf.
     leaves, below = np.ones(len(errors), dtype=np.int64), errors.copy()
@@ -627,11 +643,12 @@ def cost_complexities(tree: GrownTree) -> Floats:
         if links[weakest] > alphas[-1] + growing_kernels.ROUNDING:
             alphas.append(float(links[weakest]))
         # The subtree of the weakest link becomes a leaf: no node in it is cut later.
-        gone = [weakest]
-        for at in gone:  # the list grows during the loop
+        inside = [weakest]
+        for at in inside:  # the list grows during the loop
             links[at] = np.inf
             if tree.splits[at] is not None:
-                gone += tree.children[at]
+                inside += tree.children[at]
+        # Those above it have fewer leaves, and more errors, by as much.
         fewer, more, up = leaves[weakest] - 1, errors[weakest] - below[weakest], above[weakest]
         while up >= 0:
             leaves[up] -= fewer
@@ -675,20 +692,24 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
     """
     column = table.column(variable)
     if isinstance(variable, Discrete):
-        there = column >= 0
+        observed = column >= 0
         n = variable.cardinality
-        counts = np.bincount(column[there], weights[there], minlength=n) + 1.0 / n
+        counts = np.bincount(column[observed], weights[observed], minlength=n) + 1.0 / n
         return TableCPD(variable, counts / counts.sum())
     assert isinstance(variable, Continuous)  # vectors of counts are no roots
-    there = ~np.isnan(column)
-    values, weights_there = np.asarray(column[there], dtype=np.float64), weights[there]
+    observed = ~np.isnan(column)
+    values, weights_observed = np.asarray(column[observed], dtype=np.float64), weights[observed]
     if not len(values):
+        # Nothing is known: one cell, and the tails, of equal mass.
         return HistogramCPD(variable, [-1.0, 1.0], np.full(3, 1 / 3))
-    n_cells = int(np.clip(np.ceil(2.0 * np.cbrt(weights_there.sum())), 1, _MAX_CELLS))
-    edges = quantile_edges(values, weights_there, cuts, n_cells)
+    n_cells = int(np.clip(np.ceil(2.0 * np.cbrt(weights_observed.sum())), 1, _MAX_CELLS))
+    edges = quantile_edges(values, weights_observed, cuts, n_cells)
+    # A cell has its upper edge; the first one has also its lower edge.
     cell = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, None)
+    # One pseudo-count, in proportion to the widths of the cells.
     spread = np.diff(edges) / (edges[-1] - edges[0])
-    counts = np.bincount(cell, weights_there, minlength=len(edges) - 1) + spread
+    counts = np.bincount(cell, weights_observed, minlength=len(edges) - 1) + spread
+    # The tails are first and last.
     masses = np.concatenate([[1.0], counts, [1.0]])
     return HistogramCPD(variable, edges, masses / masses.sum())
 
@@ -701,6 +722,7 @@ def estimate_roots(
     `parents` has the variables to which `tree.feature` refers by index.
     """
     place = {parent: k for k, parent in enumerate(parents)}
+    # -1 marks leaves, so that -2 matches no node: a variable that is no parent has no cuts.
     cuts = {v: np.unique(tree.threshold[tree.feature == place.get(v, -2)]) for v in table.variables}
     return {v: estimate_root(table, v, weights, cuts[v]) for v in table.variables}
 
@@ -734,17 +756,18 @@ def node_sums(
     walked = TreesCPD(
         Discrete(object(), [0]), replace(tree, values=np.ones((len(tree.leaves), 1))), parents
     )
+    # Log probabilities of both sides of each split, for rows that miss its feature.
     share = walked.log_shares(roots)
     at_leaves = np.zeros((len(tree.leaves), amounts.shape[1]))
     for start in range(0, table.n_rows, _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)
-        part = np.ascontiguousarray(amounts[rows])
+        of_chunk = np.ascontiguousarray(amounts[rows])
         codes = coded_rows(walked.trees, parents, table, rows)
-        walked.trees.spread(codes, share, part, at_leaves)
+        walked.trees.spread(codes, share, of_chunk, at_leaves)
     sums = np.zeros((tree.n_nodes, amounts.shape[1]))
     sums[tree.leaves] = at_leaves
     for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.feature[node] >= 0:
+        if tree.feature[node] >= 0:  # no leaf: the nodes at `below` and after it are its children
             sums[node] = sums[tree.below[node] : tree.below[node] + 2].sum(axis=0)
     return sums
 

@@ -120,7 +120,7 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
     gains, ratios = np.zeros(n_features), np.zeros(n_features)
     # A feature without a valid split keeps the low code -1; with one, a discrete feature gets 0.
     lows, highs = np.full(n_features, -1), np.full(n_features, -1)
-    least = max(min_rows, min_weight) - 1e-9
+    least = max(min_rows, min_weight) - 1e-9  # sums of weights have rounding errors
     valid, sum_of_gains = 0, 0.0
     for j in range(n_features):
         code = codes[j]
@@ -146,11 +146,11 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
                 if min(left_weight, right_weight) < fewest:
                     continue
                 # The entropies of both branches, by weight: what the split leaves.
-                rest = _x_log2_x(left_weight) + _x_log2_x(right_weight)
+                remaining = _x_log2_x(left_weight) + _x_log2_x(right_weight)
                 for c in range(n_classes):
-                    rest -= _x_log2_x(left[c]) + _x_log2_x(observed[c] - left[c])
-                if rest < best - ROUNDING * total:
-                    best, at_left = rest, left_weight
+                    remaining -= _x_log2_x(left[c]) + _x_log2_x(observed[c] - left[c])
+                if remaining < best - ROUNDING * total:
+                    best, at_left = remaining, left_weight
                     lows[j], highs[j] = code[row], code[following]
             if lows[j] < 0:
                 continue
@@ -159,20 +159,20 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
                 gain -= _x_log2_x(observed[c])
             # Release 8: bits that encode the threshold (Quinlan 1996, equation 2).
             gain -= math.log2(distinct - 1.0)
-            for part in (at_left, weight - at_left, total - weight):
-                split_information -= _x_log2_x(part)
+            for branch_weight in (at_left, weight - at_left, total - weight):
+                split_information -= _x_log2_x(branch_weight)
         else:
             counts, size = _states(code, mass, labels, n_codes[j], n_classes)
             gain = weight = 0.0
             branches = 0
             observed[:] = 0.0
             for s in range(n_codes[j]):
-                part = counts[s].sum()
-                if size[s] > 0.0 and part >= least:
+                branch_weight = counts[s].sum()
+                if size[s] > 0.0 and branch_weight >= least:
                     branches += 1
-                gain -= _x_log2_x(part)
-                split_information -= _x_log2_x(part)
-                weight += part
+                gain -= _x_log2_x(branch_weight)
+                split_information -= _x_log2_x(branch_weight)
+                weight += branch_weight
                 for c in range(n_classes):
                     gain += _x_log2_x(counts[s, c])
                     observed[c] += counts[s, c]
@@ -183,6 +183,7 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
                 gain -= _x_log2_x(observed[c])
             split_information -= _x_log2_x(total - weight)
             lows[j] = 0
+        # A gain that may be due to rounding is none.
         if gain <= 1e-9 * total:
             lows[j] = -1
             continue
@@ -191,8 +192,9 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
         sum_of_gains += gain
     feature = -1
     for j in range(n_features):
-        average = lows[j] >= 0 and gains[j] * valid >= sum_of_gains - 1e-9 * total * valid
-        if average and (feature < 0 or ratios[j] > ratios[feature] + ROUNDING):
+        # Valid, and the gain no less than the average one.
+        eligible = lows[j] >= 0 and gains[j] * valid >= sum_of_gains - 1e-9 * total * valid
+        if eligible and (feature < 0 or ratios[j] > ratios[feature] + ROUNDING):
             feature = j
     if feature < 0:
         return -1, -1, -1, 0.0
@@ -235,7 +237,7 @@ def error_split(
         if is_number[j]:
             sorted_rows = order[j]
             first = _observed(code, sorted_rows, mass, labels, whole, observed)
-            last, n_missing = len(sorted_rows) - 1, float(first)
+            last, n_missing = len(sorted_rows) - 1, float(first)  # missing values come first
         else:
             sorted_rows = order[j]
             counts, size = _states(code, mass, labels, n_codes[j], n_classes)
@@ -272,11 +274,11 @@ def error_split(
                 # frequent class, and the sum of the squared weights of the classes.
                 a = b = most_a = most_b = squares_a = squares_b = 0.0
                 for c in range(n_classes):
-                    mine = left[c] + side * (whole[c] - observed[c])
-                    other = whole[c] - mine
-                    a, b = a + mine, b + other
-                    most_a, most_b = max(most_a, mine), max(most_b, other)
-                    squares_a, squares_b = squares_a + mine * mine, squares_b + other * other
+                    in_a = left[c] + side * (whole[c] - observed[c])
+                    in_b = whole[c] - in_a
+                    a, b = a + in_a, b + in_b
+                    most_a, most_b = max(most_a, in_a), max(most_b, in_b)
+                    squares_a, squares_b = squares_a + in_a * in_a, squares_b + in_b * in_b
                 if min(a, b) < min_weight or min(a, b) <= rounding:
                     continue
                 decrease = most_a + most_b - most
@@ -307,19 +309,20 @@ def log_chi_squared_tail(statistic: float, degrees: float) -> float:
     a, x = 0.5 * degrees, 0.5 * statistic
     if x <= 0.0:
         return 0.0
+    # The log of x^a e^-x / Gamma(a), by which the series or the fraction is multiplied.
     scale = a * math.log(x) - x - math.lgamma(a)
     if x < a + 1.0:
         # The series of the lower tail, which converges fast for small x.
         term = total = 1.0 / a
         k = a
-        while term > total * 1e-17:
+        while term > total * 1e-17:  # smaller terms do not change a sum of floats
             k += 1.0
             term *= x / k
             total += term
         return math.log1p(-min(1.0, math.exp(scale) * total))
     # The continued fraction of the upper tail, with the names of Press et al.
     b = x + 1.0 - a
-    c, d = 1e300, 1.0 / b
+    c, d = 1e300, 1.0 / b  # a huge c stands for the infinite first one of Lentz's method
     h = d
     for i in range(1, 10_000):
         step = -i * (i - a)
@@ -327,7 +330,7 @@ def log_chi_squared_tail(statistic: float, degrees: float) -> float:
         d = 1.0 / (step * d + b)
         c = b + step / c
         h *= d * c
-        if abs(d * c - 1.0) < 1e-15:
+        if abs(d * c - 1.0) < 1e-15:  # the last factor is 1 up to rounding
             break
     return scale + math.log(h)
 
@@ -337,6 +340,7 @@ def _log_p(counts: Floats, i: int, j: int) -> float:
     """Return the log of the p-value that categories i and j have the same class distribution."""
     # Pearson's statistic of a table with two rows: sum_c (n_ic b - n_jc a)^2 / (n_c a b).
     a, b = counts[i].sum(), counts[j].sum()
+    # Degrees of freedom: the number of classes that occur, less one.
     statistic, degrees = 0.0, -1.0
     for c in range(counts.shape[1]):
         both = counts[i, c] + counts[j, c]
@@ -354,7 +358,8 @@ def _compare(
 ) -> None:
     """Write the logs of the p-values of group i and each other that it may be merged with.
 
-    Of ordered groups these are neighbours, and the one that is `floating`.
+    Of ordered groups these are neighbours, and the one that is `floating`; `log_p` is -inf for the
+    others. The entry of groups i < k is ``log_p[i, k]``, and `group` is as in `merge_categories`.
     """
     for step in (-1, 1):
         is_neighbour = True
@@ -363,8 +368,8 @@ def _compare(
             # k is a group, which has the number of its first category. The next group beyond the
             # floating one is still a neighbour.
             if group[k] == k:
-                may = is_neighbour or not ordered or i == floating or k == floating
-                log_p[min(i, k), max(i, k)] = _log_p(counts, i, k) if may else -np.inf
+                comparable = is_neighbour or not ordered or i == floating or k == floating
+                log_p[min(i, k), max(i, k)] = _log_p(counts, i, k) if comparable else -np.inf
                 is_neighbour = is_neighbour and k == floating
             k += step
 
@@ -403,25 +408,26 @@ def merge_categories(
     group[:] = np.arange(n)
     for i in range(n):
         _compare(counts, group, ordered, floating, i, log_p)
-    left = n
-    while left > 1:
+    n_groups = n
+    while n_groups > 1:
         i = j = -1
         best = log_alpha
         # The most similar pair; the last two groups are not merged for their similarity. Of pairs
         # that are equally similar the first one is merged.
-        for a in range(n if left > 2 else 0):
+        for a in range(n if n_groups > 2 else 0):
             for b in range(a + 1, n):
                 if log_p[a, b] > best:
                     i, j, best = a, b, log_p[a, b] + _ROUNDING
         if i < 0:
             # No pair is similar: the lightest group, if it is too light, and the most similar one.
-            lightest = min_weight - 1e-9
+            lightest = min_weight - 1e-9  # sums of weights have rounding errors
             for k in range(n):
                 if group[k] == k and k != floating and counts[k].sum() < lightest:
                     i, lightest = k, counts[k].sum()
             if i < 0:
                 break
             best = -np.inf
+            # All others in turn from i on; of equally similar ones the first is taken.
             for step in range(1, n):
                 k = (i + step) % n
                 if log_p[min(i, k), max(i, k)] > best:
@@ -429,11 +435,12 @@ def merge_categories(
             i, j = min(i, j), max(i, j)
         counts[i] += counts[j]
         group[group == j] = i
-        log_p[j, :] = log_p[:, j] = -np.inf
-        left -= 1
+        log_p[j, :] = log_p[:, j] = -np.inf  # j is no group any more
+        n_groups -= 1
+        # The floating category is the last one, so that it can only be j.
         floating = -1 if j == floating else floating
         _compare(counts, group, ordered, floating, i, log_p)
-    return left
+    return n_groups
 
 
 @kernel(interpreted=False)
@@ -474,39 +481,42 @@ def chi_squared_splits(
             table[at, labels[i]] += mass[i]
             size[at] += 1.0
         branch_of[j] = -1
-        kept = np.flatnonzero(size > 0.0)
-        counts = table[kept]
-        floating = len(kept) - 1 if size[n] > 0.0 else -1
-        group = np.empty(len(kept), dtype=np.int64)
+        occurring = np.flatnonzero(size > 0.0)
+        counts = table[occurring]
+        floating = len(occurring) - 1 if size[n] > 0.0 else -1
+        group = np.empty(len(occurring), dtype=np.int64)
         merge_categories(counts, is_number[j], floating, log_alpha, min_weight, group)
         # The missing values are a group of their own, as no category comes after them; the test
         # leaves it out.
         alone = floating >= 0 and group[floating] == floating
-        n_known = len(kept) - 1 if alone else len(kept)
+        n_known = len(occurring) - 1 if alone else len(occurring)
+        # Each group has the number of its first category; branches count the groups from 0.
         is_first = group[:n_known] == np.arange(n_known)
         number = np.cumsum(is_first) - 1
         for i in range(n_known):
-            branch_of[j, kept[i]] = number[group[i]]
-        parts = counts[:n_known][is_first]
-        facts[j, 0], facts[j, 1] = n_known, len(parts)
+            branch_of[j, occurring[i]] = number[group[i]]
+        groups = counts[:n_known][is_first]
+        facts[j, 0], facts[j, 1] = n_known, len(groups)
         facts[j, 2] = floating >= 0 and not alone
-        if len(parts) < 2:
+        if len(groups) < 2:
             continue
-        whole = parts.sum(axis=0)
-        weight, statistic, present = whole.sum(), 0.0, 0
+        # Pearson's statistic of the table of groups and classes, and the gain, both of which are
+        # sums over its cells; `present` is the number of classes that occur.
+        of_classes = groups.sum(axis=0)
+        weight, statistic, present = of_classes.sum(), 0.0, 0
         gain = _x_log2_x(weight)
         for c in range(n_classes):
-            present += whole[c] > 0.0
-            gain -= _x_log2_x(whole[c])
-        for part in parts:
-            gain -= _x_log2_x(part.sum())
+            present += of_classes[c] > 0.0
+            gain -= _x_log2_x(of_classes[c])
+        for of_group in groups:
+            gain -= _x_log2_x(of_group.sum())
             for c in range(n_classes):
-                gain += _x_log2_x(part[c])
-                if whole[c] > 0.0:
-                    expected = part.sum() * whole[c] / weight
-                    gap = part[c] - expected
+                gain += _x_log2_x(of_group[c])
+                if of_classes[c] > 0.0:
+                    expected = of_group.sum() * of_classes[c] / weight
+                    gap = of_group[c] - expected
                     statistic += gap * gap / expected
         if present > 1:
-            log_ps[j] = log_chi_squared_tail(statistic, (len(parts) - 1.0) * (present - 1.0))
+            log_ps[j] = log_chi_squared_tail(statistic, (len(groups) - 1.0) * (present - 1.0))
         gains[j] = gain
     return log_ps, gains, facts

@@ -278,8 +278,9 @@ class Climber:
                     f"max_parents of {len(above)} or more."
                 )
         self._allowed = allowed
+        # `_pairs` has the gain of each arc to a child without other parents, parents first.
         self.changes, self._pairs = np.full((2, d, d), -np.inf), np.full((d, d), -np.inf)
-        self._unit = 10.0**-TIE_DECIMALS
+        self._unit = 10.0**-TIE_DECIMALS  # to which gains are rounded, in nats; see `_start`
         # A graph is known by the exclusive or of the marks of its arcs (Zobrist 1970).
         self._marks = np.random.default_rng(0).integers(1 << 63, size=(d, d))
         self._random = np.random.default_rng(0)
@@ -293,6 +294,7 @@ class Climber:
             self._start()
             self._search()
         rows = self._unit * 10.0**TIE_DECIMALS  # their total weight, see `_start`
+        # An arc has gained what its removal would lose.
         return {
             (self.columns[p].name, column.name): float(-self.changes[DROP, p, c] / rows)
             for c, column in enumerate(self.columns)
@@ -327,9 +329,11 @@ class Climber:
         while since < max(self.patience, 1):
             # The gain is rounded, in units of `TIE_DECIMALS` decimals of a nat a row.
             graph = self._arcs, self._paths, self._forced, self._full, self._unit, self._marks
+            # Of the change: the gain, the kind (such as `ADD`), the parent and the child.
             change: tuple[float, int, int, int] = structure_kernels.best_change(
                 self.changes, *graph, self._graph, np.array(last)
             )
+            # No change is possible, or without patience none gains.
             if change[0] == -np.inf or not (self.patience or change[0] > 0):
                 break
             self._refresh(self._apply(change))
@@ -359,17 +363,20 @@ class Climber:
             if not len(arcs):
                 break
             p, c = arcs[self._random.integers(len(arcs))].tolist()
-            kind = REVERSE if self._random.random() < 0.5 and self._turns(p, c) else DROP
+            kind = REVERSE if self._random.random() < 0.5 and self._reversible(p, c) else DROP
             gain = float(self.changes[DROP, p, c])
+            # A reversal removes an arc and adds the opposite one, for two different children.
             if kind == REVERSE:
                 gain += float(self.changes[ADD, c, p])
             total += gain / self._unit
             self._refresh(self._apply((gain, kind, p, c)))
         return total
 
-    def _turns(self, p: int, c: int) -> bool:
+    def _reversible(self, p: int, c: int) -> bool:
         """Return whether the arc p -> c can be reversed."""
+        # Another path from p to c would close a cycle with the arc c -> p.
         detour = any(self._paths[p, q] for q in self.parents[c] if q != p)
+        # Nor may p have too many parents, or the arc c -> p be ruled out.
         return not (detour or self._full[p]) and bool(self.changes[ADD, c, p] > -np.inf)
 
     def _start(self) -> None:
@@ -378,6 +385,7 @@ class Climber:
         self._allowed &= learnable | self._forced
         # Scores of columns of as many states share terms.
         by_states = sorted(range(len(pairs)), key=self.gains.cards.__getitem__)
+        # The possible parents of each column.
         self._candidates = [[p for p in by_states if may[p]] for may in self._allowed.T]
         self._pairs = np.where(self._allowed, pairs, -np.inf)
         self.changes[ADD] = np.where(self._forced, -np.inf, self._pairs)
@@ -386,7 +394,11 @@ class Climber:
         self._refresh([c for c, above in enumerate(self.parents) if above])
 
     def _adopt(self, parents: list[list[int]]) -> None:
-        """Make this the graph."""
+        """Make the graph of some parents the current one, and derive from it what searches need.
+
+        These are masks of arcs and of directed paths, parents along the first axis; of columns
+        that have the maximum number of parents; and the mark of the graph.
+        """
         d = len(parents)
         self.parents = parents
         self._arcs = np.zeros((d, d), dtype=np.bool_)
@@ -415,6 +427,7 @@ class Climber:
             if not above:
                 self.changes[ADD, :, c] = self._pairs[:, c]
                 continue
+            # Dropping the only parent loses what its arc alone gains.
             if len(above) == 1:
                 self.changes[DROP, above[0], c] = -self._pairs[above[0], c]
             for p, gain in zip(above, gains_of_adding, strict=True) if len(above) > 1 else ():
@@ -435,7 +448,7 @@ class Climber:
         self._gains_of |= {key: self.changes[:, :, c].copy() for c, key in keys.items()}
 
     def _others(self, parents: list[int]) -> tuple[int, ...]:
-        """Return parents in the order of the columns, the class first."""
+        """Return parents in the order of the columns, but the class first, a fixed one included."""
         others, target = sorted(parents), self.gains.target
         if self.condition is not None:
             return (target, *others)
@@ -455,6 +468,7 @@ class Climber:
             if kind == REVERSE:
                 self.parents[p].append(c)
                 self._arcs[c, p] = True
+                # Exclusive or adds the mark of an arc, or removes it.
                 self._graph ^= int(self._marks[c, p])
         self._arcs[p, c] = kind == ADD
         structure_kernels.reach(self._arcs, self._paths)

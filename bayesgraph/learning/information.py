@@ -34,6 +34,7 @@ from bayesgraph.statistics import (
 
 # Maximum number of cells in the stacked pair tables of one array operation.
 _STACK = 1 << 22
+# Least positive number of full precision: the logarithm of a variance of zero stays finite.
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -62,7 +63,8 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     given_y = counts.sum(axis=-2, keepdims=True)
     by_class = given_x.sum(axis=-2, keepdims=True)
     occurs = counts > 0  # other cells add nothing
-    # Quotients before products: products of weights may exceed the range of floats.
+    # P(x,y|c) / (P(x|c) P(y|c)) = N_cxy N_c / (N_cx N_cy). Quotients before products: products of
+    # weights may exceed the range of floats.
     ratio = np.where(occurs, counts, 1.0) / np.where(occurs, given_x, 1.0)
     ratio *= np.where(occurs, by_class, 1.0) / np.where(occurs, given_y, 1.0)
     total = by_class.sum(axis=(-3, -2, -1))
@@ -94,10 +96,11 @@ def pair_tables(
         same = np.flatnonzero(members == number)
         size = max(1, _STACK // (k * r * s))  # the number of pairs in a stack
         for at in range(0, len(same), size):
-            part = same[at : at + size]
-            cells = summary.starts[part][:, None] + np.arange(k * r * s)
+            pairs = same[at : at + size]
+            # The places of the cells of each table in the flat counts.
+            cells = summary.starts[pairs][:, None] + np.arange(k * r * s)
             tables = summary.pair_counts[cells].reshape(-1, k, r, s)
-            yield left[part], right[part], tables
+            yield left[pairs], right[pairs], tables
 
 
 def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
@@ -120,6 +123,7 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
         # Pairs are in the order of their left column: column i begins at d - 1 + ... + (d - i).
         a, b = (i * d - i * (i + 1) // 2 for i in (first, last))
         cells = summary.pair_counts[summary.starts[a] : summary.starts[b]]
+        # The rows of `of_pairs` are written: the information, and the weight of the rows.
         structure_kernels.listed_information(cells, shapes[a:b], n_groups, *of_pairs[:, a:b])
 
     over_pairs(written, d, summary.pair_counts.size)
@@ -161,6 +165,7 @@ def gaussian_scores(
     # By one deviation after the other: products of variances may exceed the range of floats.
     # Without smoothing, a column that is constant within a class has correlation 0 there.
     correlation = safe_divide(safe_divide(covariance, deviation), deviation.swapaxes(1, 2))
+    # A correlation of 1 would have infinite information.
     information = -0.5 * np.log1p(-np.minimum(correlation**2, 1.0 - 1e-15))
     scores = np.sum(safe_divide(count, count.sum(axis=0, keepdims=True)) * information, axis=0)
     np.fill_diagonal(scores, 0.0)
@@ -201,17 +206,18 @@ def mixed_scores(
     for i, variable in enumerate(at.discrete):
         states = at.states(variable)
         # Moments by class and state of this column, and by class alone.
-        part = GroupMoments(*[a[:, states].reshape(-1, n_continuous) for a in arrays])
-        whole = part.merged((n_groups, variable.cardinality), 1)
-        target_variance = smoothing.pooled(whole.count, whole.square)
-        joint = smoothing.covariance(whole.count, whole.square, target_variance) + ridge
+        by_state = GroupMoments(*[a[:, states].reshape(-1, n_continuous) for a in arrays])
+        by_class = by_state.merged((n_groups, variable.cardinality), 1)
+        # The variance towards which others shrink.
+        pooled = smoothing.pooled(by_class.count, by_class.square)
+        joint = smoothing.covariance(by_class.count, by_class.square, pooled) + ridge
         if variable == target:
-            target_variance = smoothing.pooled(part.count, part.square)
-        split = smoothing.covariance(part.count, part.square, target_variance) + ridge
+            pooled = smoothing.pooled(by_state.count, by_state.square)
+        split = smoothing.covariance(by_state.count, by_state.square, pooled) + ridge
         # Without smoothing a variance may be zero, which the CPD will refuse.
-        log_split = np.sum(part.count * np.log(np.maximum(split, _TINY)), axis=0)
-        log_joint = np.sum(whole.count * np.log(np.maximum(joint, _TINY)), axis=0)
-        rows[i] = part.count.sum(axis=0)
+        log_split = np.sum(by_state.count * np.log(np.maximum(split, _TINY)), axis=0)
+        log_joint = np.sum(by_class.count * np.log(np.maximum(joint, _TINY)), axis=0)
+        rows[i] = by_state.count.sum(axis=0)
         gains[i] = 0.5 * safe_divide(log_joint - log_split, rows[i])
     return gains, rows
 
@@ -260,10 +266,11 @@ class ArcScores:
         `total` is the weight of all rows, `varies` a mask of arcs whose columns both vary.
         """
         share = safe_divide(rows, np.full(np.shape(rows), total))
-        whole = share > 1.0 - ROUNDING
-        learnable = varies & (whole | (rows > parameters * safe_divide(total - rows, rows)))
-        gains = gains * np.where(whole, 1.0, share)
-        return cls(gains, rows, parameters, np.where(whole, rows, total), learnable)
+        # Arcs of which no row lacks a column; their gains are not changed by rounding errors.
+        complete = share > 1.0 - ROUNDING
+        learnable = varies & (complete | (rows > parameters * safe_divide(total - rows, rows)))
+        gains = gains * np.where(complete, 1.0, share)
+        return cls(gains, rows, parameters, np.where(complete, rows, total), learnable)
 
     def net(self, penalty: str) -> Floats:
         """Return the penalised gain in log likelihood of each arc, shape (d, d).
@@ -302,11 +309,11 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     changing = varying(summary.singles)
     varies = np.array([v in changing for v in columns], dtype=np.bool_)
     # The last arguments of `ArcScores.of`: the weight of all rows, and whether both columns vary.
-    rest = float(summary.singles.totals.sum()), varies[:, None] & varies
-    free = at.cards - 1.0
+    total_and_varies = float(summary.singles.totals.sum()), varies[:, None] & varies
+    free = at.cards - 1.0  # free parameters of a distribution of each discrete column
     if len(at.discrete) == d:  # in the order of the columns already
         scores = discrete_scores(summary)
-        return ArcScores.of(*scores, _parameters(summary), *rest)
+        return ArcScores.of(*scores, _parameters(summary), *total_and_varies)
     gains, rows, parameters = (np.zeros((d, d)) for _ in range(3))
     place = {v: i for i, v in enumerate(columns)}
     discrete = [place[v] for v in at.discrete]
@@ -314,8 +321,8 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
 
     def put(parents: list[int], children: list[int], *tables: Any) -> None:
         """Write gains, rows and parameters of the arcs between columns of two kinds."""
-        for whole, part in zip((gains, rows, parameters), tables, strict=True):
-            whole[np.ix_(parents, children)] = part
+        for array, table in zip((gains, rows, parameters), tables, strict=True):
+            array[np.ix_(parents, children)] = table
 
     if discrete:
         put(discrete, discrete, *discrete_scores(summary), _parameters(summary))
@@ -327,7 +334,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
             mixed = mixed_scores(summary, smoothing, ridge, source.target)
             # A mean and a variance in each class for each further state of the parent.
             put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
-    return ArcScores.of(gains, rows, parameters, *rest)
+    return ArcScores.of(gains, rows, parameters, *total_and_varies)
 
 
 def varying(single: SinglesSummary) -> dict[Variable, None]:
@@ -348,11 +355,13 @@ def _parameters(summary: PairsSummary) -> Floats:
     cards, k, rows = summary.at.cards, len(summary.singles.totals), summary.singles.totals.sum()
     free = cards - 1.0
     parameters = np.outer(k * free, free)
+    # If the largest table is not sparse, none is.
     if not is_sparse(free.max(initial=0.0) ** 2, rows):
         return parameters
     wide = np.triu(is_sparse(np.outer(free, free), rows), k=1)
     for i, j in np.argwhere(wide).tolist():
         occurs = summary.pair_table(i, j) > 0  # by class and the states of i and j
+        # `axis` is that of the child.
         for parent, child, axis in ((i, j, 2), (j, i, 1)):
             # A nat is worth 2 / log(rows) parameters, as BIC has log(rows) / 2 nats for each.
             worth = occurs.sum() * 2.0 * math.log(cards[child]) / math.log(max(rows, 2.0))
@@ -374,7 +383,8 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
     all_rows = float(single.totals.sum())
     for v in at.discrete:
         table = single.counts[:, at.states(v)]
-        share = table.sum() / max(all_rows, 1e-300)
+        share = table.sum() / max(all_rows, 1e-300)  # there may be no rows
+        # With nothing given: the class takes the place of X, and the column that of Y.
         scores[v] = float(conditional_mutual_information(table[None])) * share
     if at.continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
@@ -440,6 +450,7 @@ def gaussian_fit(
         statistics.comoment,
         towards(statistics, smoothing, is_class),
     )
+    # On the diagonal of the covariance of each family.
     covariance = covariance + ridge[:, None, :] * np.eye(n)
     _, variance = regression(covariance, np.broadcast_to(ridge[:, -1], covariance.shape[:-2]))
     fit = statistics.counts * np.log(np.maximum(variance, _TINY))
@@ -471,6 +482,7 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
         for side in (deviation[..., :, None], deviation[..., None, :])
     )
     correlation = safe_divide(safe_divide(covariance, rows), columns)
+    # The correlations of the last column with the others.
     link = correlation[..., :-1, -1]
     if covariance.shape[-1] == 2:
         slopes = link
@@ -478,6 +490,7 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
         inverse = np.linalg.pinv(correlation[..., :-1, :-1], hermitian=True)
         slopes = np.einsum("...ij,...j->...i", inverse, link)
     explained = np.minimum(np.sum(link * slopes, axis=-1), 1.0)
+    # Back from standardised columns: the deviation of the last one over that of each other.
     scale = safe_divide(np.broadcast_to(deviation[..., -1:], link.shape), deviation[..., :-1])
     return slopes * scale, np.maximum(variance * (1.0 - explained), floor)
 

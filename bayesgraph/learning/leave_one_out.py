@@ -100,8 +100,8 @@ class LeaveOneOut:
                 "fit it on the whole table."
             )
         self.source, self.target, self.smoothing = cast(RowSource, source), target, smoothing
-        self._cells = 0.0
-        self._known: dict[Key, Any] = {}
+        self._cells = 0.0  # number of moments of all terms, for each class
+        self._terms: dict[Key, Any] = {}
         self._held = list(self._read()) if self.source.in_memory else None
 
     def parts(self) -> Iterable[Part]:
@@ -130,7 +130,7 @@ class LeaveOneOut:
         keys = [(tuple(parents), child) for parents, child in asked]
         # Rows that miss a parent take the term given the class alone.
         keys += [((), child) for parents, child in keys if parents]
-        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        new = [key for key in dict.fromkeys(keys) if key not in self._terms]
         self._check_memory(new)
         # In one pass too; each term asks for those of its own columns.
         columns = dict.fromkeys(v for parents, child in new for v in (*parents, child))
@@ -139,7 +139,7 @@ class LeaveOneOut:
         sums = self.source.families(families.values(), keep=False)
         for (parents, child), family in families.items():
             kind: Any = _Linear if isinstance(child, Continuous) else _Discrete
-            self._known[parents, child] = kind(self, parents, child, sums[family])
+            self._terms[parents, child] = kind(self, parents, child, sums[family])
 
     def _check_memory(self, keys: Iterable[Key]) -> None:
         """Raise a MemoryLimitError if statistics of (parents, child) pairs need too much memory."""
@@ -154,23 +154,24 @@ class LeaveOneOut:
     def prior(self, part: Part) -> Floats:
         """Return log P(class) estimated from all other rows, shape (n, K)."""
         counts, labels, removed = self._class_counts, part.labels, part.removed
-        left = np.repeat(counts[None], len(labels), axis=0).astype(np.float64)
-        left[np.arange(len(labels)), labels] -= removed
+        # The counts of the classes without each row.
+        remaining = np.repeat(counts[None], len(labels), axis=0).astype(np.float64)
+        remaining[np.arange(len(labels)), labels] -= removed
         total = np.maximum(counts.sum() - removed, 0.0)[:, None]
-        return np.asarray(np.log(np.maximum(safe_divide(left, total), _TINY)))
+        return np.asarray(np.log(np.maximum(safe_divide(remaining, total), _TINY)))
 
     def term(self, parents: Sequence[Variable], child: Variable, part: Part) -> Floats:
         """Return log p(child | parents, class) estimated from all other rows, shape (n, K)."""
         key = (tuple(parents), child)
-        if key not in self._known:
+        if key not in self._terms:
             self.learn([key])
-        logs: Floats = self._known[key].log(part)
+        logs: Floats = self._terms[key].log(part)
         if parents and not part.table.complete:
-            gone = np.zeros(len(logs), dtype=np.bool_)
+            lacks_parent = np.zeros(len(logs), dtype=np.bool_)
             for parent in parents:
-                gone |= part.table.is_missing(parent)
-            if gone.any():
-                logs = np.where(gone[:, None], self.term((), child, part), logs)
+                lacks_parent |= part.table.is_missing(parent)
+            if lacks_parent.any():
+                logs = np.where(lacks_parent[:, None], self.term((), child, part), logs)
         return logs
 
 
@@ -213,6 +214,7 @@ class Joints:
         return sums
 
     def _changed(self, joint: Floats, change: Change, part: Part) -> Floats:
+        """Return the log joint of a part after a change of one term."""
         old, new = change
         without = joint if old is None else joint - self._rows.term(*old, part)
         return without + self._rows.term(*new, part)
@@ -244,6 +246,7 @@ def losses(joint: Floats, part: Part, kind: str) -> float:
         each = (joint.argmax(axis=1) != part.labels).astype(np.float64)
     else:
         log_p = joint[np.arange(len(joint)), part.labels] - log_sum_exp(joint, 1)
+        # expm1 is exact where P is near 1.
         each = -log_p if kind == "log" else np.expm1(log_p) ** 2
     return float(np.sum(part.weights * each))
 
@@ -279,11 +282,13 @@ class _Discrete(_Term):
         # Axes: class, configuration of the parents, state of the child.
         self._cells = counts.reshape(len(counts), -1, states)
         self._total = self._cells.sum(axis=-1)
+        # The pseudo-counts of the states, and their sum.
         self._alpha = self.rows.smoothing.state_counts(self.child)
         self._all = float(self._alpha.sum())
         if self.rows.smoothing.is_hierarchy:
             # A cell of the first table, given the class alone, merges all configurations of the
-            # parents; in the last table each has a cell of its own.
+            # parents; in the last table each has a cell of its own. With "marginal" there is the
+            # last one only.
             sizes = [p.cardinality for p in self.parents if isinstance(p, Discrete)]
             steps = sizes[::-1] if self.rows.smoothing.scheme == "backoff" else []
             # How many successive configurations a cell of each table merges, its counts, and their
@@ -294,7 +299,8 @@ class _Discrete(_Term):
                 self._tables.append((merged, table, table.sum(axis=-1)))
             return
         share = _shares(self._cells + self._alpha, self._total[..., None] + self._all, 1.0 / states)
-        # For a configuration and a state, the values of all classes are contiguous.
+        # Shape (n_configurations * n_states, K): for a configuration and a state, the values of all
+        # classes are contiguous.
         self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
 
     def log(self, part: Part) -> Floats:
@@ -327,12 +333,13 @@ class _Discrete(_Term):
         n_states = self._cells.shape[-1]
         strength = self.rows.smoothing.prior_strength(n_states)
         # The marginal share of the state, of shape (n, 1), towards which the first table shrinks.
-        whole = self._cells.sum(axis=(0, 1))
-        cells = whole[state] - removed + self._alpha[state]
-        total = np.maximum(whole.sum() - removed, 0.0) + self._all
+        of_states = self._cells.sum(axis=(0, 1))
+        cells = of_states[state] - removed + self._alpha[state]
+        total = np.maximum(of_states.sum() - removed, 0.0) + self._all
         share = _shares(cells, total, 1.0 / n_states)[:, None]
         at_labels = np.arange(len(labels)), labels
-        # Each table shrinks towards the shares of the one before, shape (n, K).
+        # Each table shrinks towards the shares of the one before, shape (n, K). As the last parent
+        # varies fastest, the configuration `at` is in the cell `at // merged`.
         for merged, table, totals in self._tables:
             cells = table[:, at // merged, state].T
             total = totals[:, at // merged].T
@@ -367,10 +374,11 @@ class _Linear(_Term):
         # latter become one axis of configurations.
         is_class = [True, *(False for _ in discrete)]
         pooled = towards(sums, smoothing, is_class)
-        self._pooled = pooled.reshape(-1, m, m)[0]
+        self._pooled = pooled.reshape(-1, m, m)[0]  # one matrix, pooled within the classes
         self._count = sums.counts.reshape(n_classes, -1)
         self._comoment = sums.comoment.reshape(n_classes, -1, m, m)
         self._mean = backed_off_mean(sums).reshape(n_classes, -1, m)
+        # For configurations without other rows: means by class, and of all rows.
         by_class = sums
         for _ in discrete:
             by_class = by_class.merged(1)
@@ -388,8 +396,9 @@ class _Linear(_Term):
     def log(self, part: Part) -> Floats:
         """Return log p(child | parents, class) of some rows, each from all other rows, (n, K)."""
         values = np.stack([part.table.column(v) for v in self._numbers], axis=1)
-        gone = np.isnan(values)
-        values = np.where(gone, 0.0, values)
+        # Rows with a missing value are replaced in the end, here or in `LeaveOneOut.term`.
+        is_missing = np.isnan(values)
+        values = np.where(is_missing, 0.0, values)
         at = self._configuration(part)
         deviation = values - self._mean[:, at]
         logs = _log_density(deviation, self._slopes[:, at], self._variance[:, at]).T
@@ -410,11 +419,12 @@ class _Linear(_Term):
         share = safe_divide(removed * count, count + removed)
         change = share[:, None, None] * step[:, :, None] * step[:, None, :]
         comoment = np.where((count > 0)[:, None, None], self._comoment[labels, at] - change, 0.0)
+        # Rounding may make a sum of squares negative.
         diagonal = np.arange(comoment.shape[-1])
         comoment[:, diagonal, diagonal] = np.maximum(comoment[:, diagonal, diagonal], 0.0)
         slopes, variance = self._regression(count, comoment)
         logs[np.arange(len(logs)), part.labels] = _log_density(step, slopes, variance)
-        logs[gone[:, -1]] = 0.0
+        logs[is_missing[:, -1]] = 0.0  # without the child, the last column
         return logs
 
 

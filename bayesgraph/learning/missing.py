@@ -101,10 +101,11 @@ def complete_normal(
     overall = GroupMoments.collect(values, np.zeros(len(values), dtype=np.int8), 1, weights)
     variance = safe_divide(overall.square[0], overall.count[0])
     varies = np.flatnonzero(variance)  # constant columns have nothing to estimate
-    there = ~np.isnan(values[:, varies]).all(axis=1)  # rows that miss all values are uninformative
-    there |= not len(varies)  # all rows, if nothing varies
-    values, weights = values[there], weights[there]
-    codes: NDArray[np.intp] = group[there].astype(np.intp)
+    used = ~np.isnan(values[:, varies]).all(axis=1)  # rows that miss all values are uninformative
+    used |= not len(varies)  # all rows, if nothing varies
+    values, weights = values[used], weights[used]
+    codes: NDArray[np.intp] = group[used].astype(np.intp)
+    # EM sees standardised columns, in which tolerances and ridges have no unit.
     centre, scale = overall.mean[0, varies], np.sqrt(variance[varies])
     scaled = (values[:, varies] - centre) / scale
     problem = _Problem(scaled, codes, n_groups, weights, var_smoothing)
@@ -128,6 +129,7 @@ def complete_normal(
     means = np.repeat(overall.mean, n_groups, axis=0)
     means[:, varies] = np.where(problem.total[:, None] > 0, centre + scale * mean, centre)
     comoments = np.zeros((n_groups, values.shape[1], values.shape[1]))
+    # `varies[:, None], varies` are the pairs of columns that vary.
     comoments[:, varies[:, None], varies] = comoment * scale[:, None] * scale
     filled = np.repeat(overall.mean, len(values), axis=0)
     filled[:, varies] = centre + scale * problem.filled
@@ -163,17 +165,21 @@ class _Problem:
         self.total: Floats = np.bincount(group, weights, n_groups).astype(np.float64)
         gaps = np.isnan(values)
         n_gaps = gaps.sum(axis=1)
+        # Statistics of the rows without gaps, which stay as they are.
         self._complete = self._statistics(np.flatnonzero(n_gaps == 0))
         rows = np.flatnonzero(n_gaps)
-        # The number of gaps comes first, so that kinds with as many are sorted next to each other.
+        # A kind is the number of gaps, a mark for each column with a gap, and the class. The number
+        # comes first, so that kinds with as many gaps are sorted next to each other.
         pattern = np.column_stack([n_gaps, gaps, group])[rows]
         kinds, kind = np.unique(pattern, axis=0, return_inverse=True)
         order = np.argsort(kind.reshape(-1), kind="stable")
+        # The rows with gaps in the order of their kinds, and the kind of each.
         self._rows, self._kind = rows[order], kind.reshape(-1)[order]
         self._class = kinds[:, -1]
         # The columns of each kind, those with a value first.
         self._columns = np.argsort(kinds[:, 1:-1], axis=1, kind="stable")
-        # Successive rows with as many gaps, so few that a matrix of each of them fits in memory.
+        # Places in `_rows` of successive rows with as many gaps, so few that a matrix of each of
+        # them fits in memory.
         size = 1 + _BLOCK_NUMBERS // max(values.shape[1] ** 2, 1)
         steps = np.flatnonzero(np.diff(n_gaps[self._rows])) + 1
         ends = np.union1d(steps, np.arange(0, len(rows), size))  # 0 first: part 0 is empty
@@ -187,7 +193,8 @@ class _Problem:
     def start(self, *, shared: bool) -> tuple[Floats, Floats]:
         """Return initial parameters: means of the classes, and diagonal pooled covariances.
 
-        Both are estimated from the available cases of each column.
+        Both are estimated from the available cases of each column. The shapes are (K, d), and
+        (K, d, d) or, for a covariance that the classes share, (1, d, d).
         """
         n_groups = len(self.total)
         moments = GroupMoments.collect(self._values, self._group, n_groups, self._weights)
@@ -206,13 +213,14 @@ class _Problem:
         for block in self._blocks:
             rows = self._rows[block]
             kinds, kind = np.unique(self._kind[block], return_inverse=True)
+            # All rows of a block observe as many columns.
             n_observed = int(np.count_nonzero(~np.isnan(self._values[rows[0]])))
             # The observed and the missing columns of each kind, and the covariance of its class: 0
             # if the classes share one.
             present, absent = np.split(self._columns[kinds], [n_observed], axis=1)
             matrix = np.minimum(self._class[kinds], len(covariance) - 1)[:, None, None]
             # S_oo, S_ou and S_uu.
-            observed, link, rest = (
+            observed, link, missing = (
                 covariance[matrix, first[:, :, None], second[:, None, :]]
                 for first, second in ((present, present), (present, absent), (absent, absent))
             )
@@ -220,15 +228,17 @@ class _Problem:
             slopes = _solved(observed + self._ridge * np.eye(n_observed), link)
             weight = np.bincount(kind, self._weights[rows], len(kinds))[:, None, None]
             cells = self._class[kinds][:, None, None], absent[:, :, None], absent[:, None, :]
-            np.add.at(uncertain, cells, weight * (rest - link.swapaxes(1, 2) @ slopes))
+            # Several kinds may have the same class: `add.at` adds up what they have in a cell.
+            np.add.at(uncertain, cells, weight * (missing - link.swapaxes(1, 2) @ slopes))
+            # Each row observes and lacks columns of its own.
             row, group = rows[:, None], self._group[rows, None]
             present_in_row, absent_in_row = present[kind], absent[kind]
             deviation = self._values[row, present_in_row] - mean[group, present_in_row]
             shift = np.einsum("ni,nij->nj", deviation, slopes[kind])
             self.filled[row, absent_in_row] = mean[group, absent_in_row] + shift
-        whole = self._complete + self._statistics(self._rows)
+        completed = self._complete + self._statistics(self._rows)
         has_rows = self.total[:, None] > 0
-        return np.where(has_rows, whole.mean, mean), whole.comoment + uncertain
+        return np.where(has_rows, completed.mean, mean), completed.comoment + uncertain
 
 
 def _solved(observed: Floats, link: Floats) -> Floats:
@@ -238,8 +248,8 @@ def _solved(observed: Floats, link: Floats) -> Floats:
     """
     try:
         # The square of the Cholesky factor's diagonal: each variance given the columns before.
-        rest = np.linalg.cholesky(observed).diagonal(axis1=1, axis2=2) ** 2
-        if (rest > _COLLINEAR * observed.diagonal(axis1=1, axis2=2)).all():
+        unexplained = np.linalg.cholesky(observed).diagonal(axis1=1, axis2=2) ** 2
+        if (unexplained > _COLLINEAR * observed.diagonal(axis1=1, axis2=2)).all():
             return np.asarray(np.linalg.solve(observed, link))
     except np.linalg.LinAlgError:
         pass
@@ -290,7 +300,7 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
     indicators: list[MissingIndicator] = []
     for name, is_missing in _patterns(table, target):
         columns: dict[Name, Any] = {"missing": is_missing, "class": labels}
-        told = independence_test(
+        test = independence_test(
             columns,
             "missing",
             "class",
@@ -298,22 +308,25 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
             categorical=["class"],
             sample_weight=weights,
         )
-        if told.p_value < _ALPHA:
+        if test.p_value < _ALPHA:
             indicators.append(MissingIndicator(_fresh(f"{name} is missing", names), name))
     return tuple(indicators)
 
 
 def _patterns(table: Table, target: Discrete) -> Iterator[tuple[Name, NDArray[np.bool_]]]:
-    """Yield features that are missing in some rows, not in all, and in which; equal rows once."""
+    """Yield the name of each feature that some rows lack, but not all, and the mask of these rows.
+
+    Of features with equal masks only the first one comes.
+    """
     patterns: set[bytes] = set()
     for variable in table.variables:
         if variable == target or isinstance(variable, CountVector):
             continue
-        gone = table.is_missing(variable)
-        pattern = gone.tobytes()
-        if gone.any() and not gone.all() and pattern not in patterns:
+        is_missing = table.is_missing(variable)
+        pattern = is_missing.tobytes()
+        if is_missing.any() and not is_missing.all() and pattern not in patterns:
             patterns.add(pattern)
-            yield variable.name, gone
+            yield variable.name, is_missing
 
 
 def _fresh(name: str, names: Collection[Name]) -> str:

@@ -101,25 +101,27 @@ def estimate_network(
     named = {v: family_of(v, distributions or {}) for v in structure.variables}
     blocks = _leaves(parents, named, source, smoothing)
     leaves = {child for block in blocks for child in block.children}
-    rest = [v for v in structure.variables if v not in leaves]
-    for child in rest:
+    # The others get CPDs of their own, not in a plate.
+    apart = [v for v in structure.variables if v not in leaves]
+    for child in apart:
         if not FAMILIES[named[child]].any_parents:
             raise UnsupportedModelError(
                 f"{child.name!r} is {named[child]}: such a feature has the class as its only "
                 "parent, as in NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other "
                 "structures."
             )
-    families = {v: Family.of(*parents[v], v) for v in rest}
+    families = {v: Family.of(*parents[v], v) for v in apart}
+    # Its counts sum to the weight of all rows.
     all_rows = Family(() if source.target is None else (source.target,))
-    ahead = _with_fewer_parents({v: parents[v] for v in rest}, source.target) if additive else []
+    ahead = _with_fewer_parents({v: parents[v] for v in apart}, source.target) if additive else []
     sums = source.families([*ahead, *families.values(), *(() if complete else (all_rows,))])
     # Requested for all columns at once: each request passes over all that the source holds.
-    asked = dict.fromkeys([v for child in rest for v in (child, *parents[child])])
-    numbers = tuple([v for v in asked if isinstance(v, Continuous)])
+    columns = dict.fromkeys([v for child in apart for v in (child, *parents[child])])
+    numbers = tuple([v for v in columns if isinstance(v, Continuous)])
     variances = source.variances(numbers)
     ridge = dict(zip(numbers, smoothing.ridge(variances), strict=True))
     if not complete:
-        others = {v: parents[v] for v in rest}
+        others = {v: parents[v] for v in apart}
         spread = dict[Variable, float](zip(numbers, variances.tolist(), strict=True))
         sums |= _beside_gaps(source, others, sums, float(sums[all_rows].counts.sum()), spread)
     for child, family in families.items():
@@ -145,11 +147,11 @@ def _with_fewer_parents(
         features = [p for p in above if p != target]
         if len(features) <= MOST_PARENTS:
             for n in range(len(features) + 1):
-                for gone in combinations(features, n):
-                    some = [p for p in above if p not in gone]
-                    yield Family.of(*some, child)
-                    if some:
-                        yield Family.of(*some)
+                for dropped in combinations(features, n):
+                    kept = [p for p in above if p not in dropped]
+                    yield Family.of(*kept, child)
+                    if kept:
+                        yield Family.of(*kept)
             yield from map(Family.of, features)
 
 
@@ -182,8 +184,8 @@ def _leaves(
             if not source.holds(Singles(tuple(leaves[name]), target)):
                 del leaves[name]
     # One pass over the data for all distributions of single columns.
-    alone = [name for name, family in FAMILIES.items() if family.statistics is Singles]
-    columns = tuple(v for name in alone for v in leaves.get(name, ()))
+    of_columns = [name for name, family in FAMILIES.items() if family.statistics is Singles]
+    columns = tuple(v for name in of_columns for v in leaves.get(name, ()))
     if columns:
         source.singles(Singles(columns, target))
     return [
@@ -223,7 +225,8 @@ def _beside_gaps(
         if statistics.counts.sum() < max(total * (1.0 - ROUNDING), least) and set(above) - {target}:
             droppable[child] = [p for p in above if p != target]
     singles = source.families(Family.of(p) for p in dict.fromkeys(chain(*droppable.values())))
-    # For each child its parents in the order in which they are added, and the sets that result.
+    # For each child its parents in the order in which they are added, those that most rows have
+    # first, and the sets that result.
     chains, families = {}, list[Family]()
     all_rows = total or 1.0  # there may be none
     for child, others in droppable.items():
@@ -236,10 +239,11 @@ def _beside_gaps(
         chains[child] = added, sets
         families += [Family.of(*p, child) for p in sets] + [Family.of(*p) for p in sets[1:]]
     raw = source.families(families)
-    shrunk, without = {}, []
+    shrunk, rowless = {}, []
     for child, (added, sets) in chains.items():
         # What the statistics given one more parent shrink towards.
         fewer = raw[Family.of(*sets[0], child)]
+        # The rows that have the child, by class; the last axis of a discrete child is its own.
         alone = fewer.counts.sum(axis=-1) if isinstance(child, Discrete) else fewer.counts
         for new, above in zip(added, sets[1:], strict=True):
             family = Family.of(*above, child)
@@ -251,10 +255,10 @@ def _beside_gaps(
             fewer = exact + FamilyStatistics(*prior)
         shrunk[family] = fewer
         if not exact.counts.any() and alone.any():
-            without.append(f"{child.name!r} given {quoted(p.name for p in parents[child])}")
-    if without:
+            rowless.append(f"{child.name!r} given {quoted(p.name for p in parents[child])}")
+    if rowless:
         warn(
-            f"No row has the values of both child and parents of {'; '.join(without)}: it gets the "
+            f"No row has the values of both child and parents of {'; '.join(rowless)}: it gets the "
             "distribution given the parents that rows have beside it, else its own. Leave arcs out "
             "that no row tells of, or use missing='em', which takes rows with gaps.",
             FewRowsWarning,
@@ -273,7 +277,9 @@ def _extended(
     counts, mean, comoment = statistics.counts, statistics.mean, statistics.comoment
     if isinstance(new, Discrete):
         axis = family.discrete.index(new)
+        # An axis of length 1: the same for all states when it is added to the family's own.
         return FamilyStatistics(*(np.expand_dims(a, axis) for a in (counts, mean, comoment)))
+    # Its place on the last axes of the moments.
     at = family.continuous.index(new)
     mean = np.broadcast_to(mean, (*centre.shape[:-1], mean.shape[-1]))
     mean = np.insert(mean, at, centre[..., at], axis=-1)
@@ -310,17 +316,20 @@ def _share(
     if isinstance(child, Discrete):
         parameters = max(child.cardinality - 1.0, 1.0)
         counts, fewer = (a.sum(axis=-1, keepdims=True) for a in (counts, fewer))
-        of_parents = of_parents[..., None]
+        of_parents = of_parents[..., None]  # all with an axis of length 1 for the child
     elif counts.sum() < parameters * alone.size:
         least = parameters
     discrete = [p for p in parents if isinstance(p, Discrete)]
     # The rows of each class, if it is a parent, with all axes but that of the class of length 1.
+    # (An axis after those of the discrete parents is that of the child.)
     axes = tuple(i for i in range(counts.ndim) if discrete[i : i + 1] != [target])
     rows = counts.sum(axis=axes, keepdims=True)
+    # Rows that lack a parent, for each row that lacks none.
     lacking = np.where(rows > 0, safe_divide(alone.reshape(rows.shape) - rows, rows), np.inf)
     # The number of rows that is enough, less those that a configuration has on average.
-    missed = np.maximum(parameters * lacking, least) - rows * rows.size / counts.size
-    share = np.clip(safe_divide(missed, fewer), 0.0, 1.0)
+    needed = np.maximum(parameters * lacking, least) - rows * rows.size / counts.size
+    share = np.clip(safe_divide(needed, fewer), 0.0, 1.0)
+    # A configuration that occurs only where the child is missing takes all that fewer parents tell.
     return np.where((counts == 0) & (of_parents > 0), 1.0, share)
 
 
@@ -347,6 +356,7 @@ def estimate_table(
             f"priors= is for a class without parents; {child.name!r} has {names}. "
             "Leave priors= out or reverse the arcs."
         )
+    # The axis of the class, within which a table shrinks to fewer parents.
     kept = parents.index(target) if target in parents else None
     cpd = TableCPD(child, smoothing.table(counts, child, kept), parents)  # type: ignore[arg-type]
     cpd.parameter_posterior = smoothing.table_posterior(counts, child)
@@ -373,7 +383,7 @@ def _posterior_of_prior(
     """Return the posterior of `class_prior`; a prior that was given is known."""
     rows = counts.sum()
     if priors is not None:
-        return ParameterPosterior(rows, np.array(np.inf))
+        return ParameterPosterior(rows, np.array(np.inf))  # of infinite strength
     if isinstance(smoothing.alpha, Mapping) and target.name in smoothing.alpha:
         return smoothing.table_posterior(counts, target)
     return ParameterPosterior(rows, rows) if smoothing.has_posterior else None
@@ -420,7 +430,7 @@ def estimate_gaussian(
             f"Column {child.name!r} is constant in some configuration of its parents, and nothing "
             "smooths its variance of zero; give var_smoothing or shrinkage a positive value."
         )
-    link = covariance[..., :-1, -1]
+    link = covariance[..., :-1, -1]  # S_zc
     try:
         slopes = np.linalg.solve(covariance[..., :-1, :-1], link[..., None])[..., 0]
     except np.linalg.LinAlgError as error:
@@ -458,6 +468,7 @@ def _gaussian_posterior(
     strength = smoothing.degrees_of_freedom(rows)
     if mean.shape[-1] == 1:
         return ParameterPosterior(rows, strength)
+    # The inverse of the sums of squares and products of the continuous parents.
     weight = np.where(strength > 0, strength, 1.0)[..., None, None]
     spread: Floats = np.asarray(np.linalg.inv(weight * covariance[..., :-1, :-1]), dtype=np.float64)
     return ParameterPosterior(rows, strength, mean[..., :-1], spread)
@@ -476,6 +487,7 @@ def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequen
     count = statistics.counts[..., None, None]
     if not any(is_class):
         return safe_divide(statistics.comoment, count)
+    # The axis of the class is the first one now.
     return np.asarray(smoothing.pooled(count, statistics.comoment)[0])
 
 
@@ -485,8 +497,9 @@ def backed_off_mean(statistics: FamilyStatistics) -> Floats:
     Such a configuration has the mean of the rows that agree with it in fewer parents. The last
     discrete parent is dropped first, so that a classifier drops the class last.
     """
+    # Nothing to replace, or no discrete parent is left.
     if statistics.counts.all() or not statistics.counts.ndim:
         return statistics.mean
     last = statistics.counts.ndim - 1
-    coarser = backed_off_mean(statistics.merged(last))
+    coarser = backed_off_mean(statistics.merged(last))  # the same for all states of the last one
     return np.where(statistics.counts[..., None] > 0, statistics.mean, coarser[..., None, :])

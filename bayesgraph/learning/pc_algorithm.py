@@ -139,7 +139,8 @@ class PairTests:
         self._numbered = Numbered(self._columns)
         self._cards: list[int] = self._numbered.cards.tolist()  # 0 of continuous columns
         rows: RowSource | None = source if getattr(source, "in_memory", False) else None  # type: ignore[assignment]
-        free = np.maximum(self._numbered.cards - 1.0, 0.0)
+        free = np.maximum(self._numbered.cards - 1.0, 0.0)  # continuous columns are never wide
+        # Where rows are not in memory no pair is wide. Weights are empty if all are 1.
         n_rows = np.inf if rows is None else rows.weights.sum() or rows.n_rows
         # Pairs of columns of so many states that G-squared is not chi-squared; if the rows are in
         # memory, they are tested by `many_states`.
@@ -154,24 +155,25 @@ class PairTests:
         """
         results = np.full((2, len(asked)), np.nan)
         # Tests whose statistics fit in memory together are one batch.
-        held, batch = 0, list[int]()
+        n_values, batch = 0, list[int]()
         for i, (one, other, condition) in enumerate(asked):
             if self._wide[one, other]:
-                some: list[Any] = [self._columns[c] for c in (one, other, *condition)]
+                variables: list[Any] = [self._columns[c] for c in (one, other, *condition)]
                 assert self._in_memory is not None
-                told = many_states(self._in_memory, some[0], some[1], some[2:])
-                results[:, i] = told.p_value, told.information
+                outcome = many_states(self._in_memory, variables[0], variables[1], variables[2:])
+                results[:, i] = outcome.p_value, outcome.information
                 continue
-            # An upper bound on the number of values in the statistics of a test.
+            # An upper bound on the number of values in the statistics of a test: for each cell of
+            # the discrete columns the moments of the continuous ones, a square matrix.
             cards = [self._cards[c] for c in (one, other, *condition)]
             size = math.prod(filter(None, cards)) * (1 + cards.count(0)) ** 2
             if size > MAX_CELLS:
                 continue
-            if held + size > MAX_HELD:
+            if n_values + size > MAX_HELD:
                 self._test(asked, batch, results)
-                held, batch = 0, []
+                n_values, batch = 0, []
             batch.append(i)
-            held += size
+            n_values += size
         self._test(asked, batch, results)
         return results
 
@@ -186,10 +188,11 @@ class PairTests:
         for i, family in mixed.items():
             statistics, (one, other, condition) = counted[family], asked[i]
             few = self._are_few(statistics.counts.sum(), 1.0)
-            told = self._of_family(one, other, family, statistics)
-            decided = told.degrees > 0 or not family.discrete
+            outcome = self._of_family(one, other, family, statistics)
+            decided = outcome.degrees > 0 or not family.discrete
+            # A test without given columns always counts.
             if not condition or (decided and not few):
-                results[:, i] = told.p_value, told.information
+                results[:, i] = outcome.p_value, outcome.information
 
     def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], results: Floats) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
@@ -199,14 +202,17 @@ class PairTests:
         for i in batch:
             one, _, condition = asked[i]
             tests_of.setdefault((*condition, one), []).append(i)
+        # For `extended_tables`: the columns in which tests differ, and the common ones.
         groups = [(tuple([asked[i][1] for i in tests]), cols) for cols, tests in tests_of.items()]
         counted = extended_tables(self._source, self._numbered, groups)
-        told = extended_information(counted, len(batch))
-        decided = told.degrees > 0
-        without_result = ~decided | self._are_few(told.rows, told.degrees)
-        p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
-        shares = told.information / np.maximum(told.rows, 1.0)
+        tested = extended_information(counted, len(batch))
+        decided = tested.degrees > 0
+        without_result = ~decided | self._are_few(tested.rows, tested.degrees)
+        # Twice the information is G-squared.
+        p_values = scipy.special.chdtrc(tested.degrees, 2.0 * tested.information)
+        shares = tested.information / np.maximum(tested.rows, 1.0)
         at = np.fromiter(chain.from_iterable(tests_of.values()), np.intp, len(batch))
+        # Where nothing varies, and nothing is given, columns are independent.
         results[:, at] = np.where(decided, p_values, 1.0), shares
         # Nothing varies where the given columns determine one of the two: no test.
         # Nor are there enough rows in some; a test without given columns always counts.
@@ -275,6 +281,7 @@ class Skeleton:
         self.linked = allowed | allowed.T
         self.separators: dict[tuple[int, int], tuple[frozenset[int], float]] = {}
         self.least: Floats = np.full(allowed.shape, np.inf)
+        # `_kept` marks pairs with a required arc, which are linked without a test.
         self._allowed, self._kept = allowed, forced | forced.T
         self._tests, self._alpha = tests, alpha
         # Of each column the others, the most informative first; `search` fills it in.
@@ -289,13 +296,15 @@ class Skeleton:
                 return
             # The tests without given columns rank the neighbours of each column.
             if not size:
-                shown = np.where(np.isfinite(self.least), self.least, 0.0)
-                self._order = np.argsort(-(shown + shown.T).round(12), axis=1, kind="stable")
+                scores = np.where(np.isfinite(self.least), self.least, 0.0)
+                # Of pairs a < b; rounded, so that rounding errors do not decide.
+                self._order = np.argsort(-(scores + scores.T).round(12), axis=1, kind="stable")
 
     def _neighbours(self) -> list[list[int]]:
         """Return the possible parents of each column, the most informative first."""
-        near = np.take_along_axis(self.linked & self._allowed.T, self._order, axis=1)
-        return [order[there].tolist() for order, there in zip(self._order, near, strict=True)]
+        # In row a, whether the arc b -> a may be, with the columns b in the order of `_order`.
+        possible = np.take_along_axis(self.linked & self._allowed.T, self._order, axis=1)
+        return [order[mask].tolist() for order, mask in zip(self._order, possible, strict=True)]
 
     def _sets(
         self, a: int, b: int, size: int, around: Sequence[Sequence[int]]
@@ -340,6 +349,7 @@ class Skeleton:
             }
             apart = self._separated(tests)
             removed += apart
+            # Fewer sets than asked for were the last ones of the pair.
             waiting = {
                 pair: waiting[pair]
                 for pair, new in tests.items()
@@ -357,7 +367,7 @@ class Skeleton:
         asked = list(chain.from_iterable(tests.values()))
         p_values, information = self._tests.of(asked)
         sizes = np.array([len(new) for new in tests.values()])
-        starts = np.cumsum(sizes) - sizes
+        starts = np.cumsum(sizes) - sizes  # where the tests of each pair begin
         # The first test that finds each pair independent; what comes later does not count.
         # The tests of a pair are consecutive; `len(asked)` stands for none.
         hits = np.append(np.flatnonzero(p_values > self._alpha), len(asked))
@@ -399,11 +409,11 @@ def directed(
 
 def _colliders(skeleton: Skeleton, allowed: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Return pairs with a common child that does not separate them, the most certain first."""
-    near = [set(np.flatnonzero(row).tolist()) for row in skeleton.linked]
+    neighbours = [set(np.flatnonzero(row).tolist()) for row in skeleton.linked]
     colliders = [
         (-p_value, a, b, child)
         for (a, b), (separator, p_value) in skeleton.separators.items()
-        for child in near[a] & near[b]
+        for child in neighbours[a] & neighbours[b]
         if child not in separator and allowed[a, child] and allowed[b, child]
     ]
     return [(a, b, child) for _, a, b, child in sorted(colliders)]

@@ -89,6 +89,7 @@ def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
     ndarray, shape (...)
         In nats.
     """
+    # Y with the parents C and X, against Y with the parent C.
     below_both = counts.reshape(*counts.shape[:-3], -1, counts.shape[-1])
     return bdeu(below_both, ess) - bdeu(counts.sum(axis=-2), ess)
 
@@ -141,7 +142,8 @@ class Gains:
         self.source, self.columns, self.smoothing = source, columns, smoothing
         self.score, self.ess = score, float(ess)
         self._numbered = Numbered(columns)
-        self.cards: list[int] = self._numbered.cards.tolist()
+        self.cards: list[int] = self._numbered.cards.tolist()  # 0 of continuous columns
+        # The number of the class; -1 if it is none of the columns.
         self.target = columns.index(source.target) if source.target in columns else -1
 
     def rows(self, columns: tuple[Variable, ...], condition: Discrete | None) -> float:
@@ -188,19 +190,19 @@ class Gains:
         gains = [np.full(len(extension.new), -np.inf) for extension in asked]
         # For each batch: by number of an extension, the places of those new parents that it takes.
         batches: dict[int, dict[int, list[int]]] = {}
-        held = 0.0
+        n_values = 0.0
         for number, cells in enumerate(sizes):
             for place, size in enumerate(cells):
                 if size <= MAX_CELLS:
-                    held += size
-                    batch = batches.setdefault(int(held // MAX_HELD), {})
+                    n_values += size
+                    batch = batches.setdefault(int(n_values // MAX_HELD), {})
                     batch.setdefault(number, []).append(place)
-        for parts in batches.values():
+        for places_of in batches.values():
             smaller = [
                 asked[i]._replace(new=tuple(asked[i].new[place] for place in places))
-                for i, places in parts.items()
+                for i, places in places_of.items()
             ]
-            for (i, places), gain in zip(parts.items(), self._batch(smaller), strict=True):
+            for (i, places), gain in zip(places_of.items(), self._batch(smaller), strict=True):
                 gains[i][places] = gain
         return gains
 
@@ -216,6 +218,7 @@ class Gains:
         return [alone * self.cards[i] if self.cards[i] else with_one for i in extension.new]
 
     def _batch(self, asked: Sequence[Extension]) -> list[Floats]:
+        """Return for each extension the gains by its new parents, all computed together."""
         ends = np.cumsum([len(part.new) for part in asked])
         return np.split(self.with_rows(asked)[0], ends[:-1]) if len(asked) else []
 
@@ -226,6 +229,7 @@ class Gains:
         """
         tables = [part for part in asked if self.cards[part.child]]
         numbers = [part for part in asked if not self.cards[part.child]]
+        # For each new parent, whether its child is discrete.
         is_table = np.repeat(
             [self.cards[c] > 0 for _, _, c in asked], [len(n) for n, _, _ in asked]
         )
@@ -245,10 +249,10 @@ class Gains:
     def _of_tables(self, asked: Sequence[Extension]) -> Floats:
         """Return gains and rows by new parents of discrete children."""
         counted = self._counted(asked)
-        told = information.extended_information(*counted)
+        measures = information.extended_information(*counted)
         if self.score == "bdeu":
-            return np.stack([information.extended_bdeu(*counted, self.ess), told.rows])
-        gains = told.information - penalty_rate(self.score, told.rows) * told.parameters
+            return np.stack([information.extended_bdeu(*counted, self.ess), measures.rows])
+        gains = measures.information - penalty_rate(self.score, measures.rows) * measures.parameters
         if self.score == "fcll":
             # The same new parents, with the class summed out.
             mixed = [
@@ -256,18 +260,19 @@ class Gains:
                 for part in asked
             ]
             gains = fcll(gains, information.extended_information(*self._counted(mixed)).information)
-        return np.stack([gains, told.rows])
+        return np.stack([gains, measures.rows])
 
     def _of_numbers(self, asked: Sequence[Extension]) -> Floats:
         """Return gains and rows by new parents of continuous children.
 
         Families with equal shapes are stacked.
         """
-        at = self.columns
+        columns = self.columns
+        # One family for each new parent, which comes first.
         above = [(new, *part.others) for part in asked for new in part.new]
-        children = [at[part.child] for part in asked for _ in part.new]
+        children = [columns[part.child] for part in asked for _ in part.new]
         families = [
-            Family.of(*(at[p] for p in parents), child)
+            Family.of(*(columns[p] for p in parents), child)
             for parents, child in zip(above, children, strict=True)
         ]
         statistics = self.source.families(families, keep=False)

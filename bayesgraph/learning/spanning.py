@@ -94,10 +94,10 @@ def _counted_ahead(
     source: CountSource, columns: tuple[Variable, ...], condition: Discrete | None
 ) -> int:
     """Collect the statistics of all pairs, or of single columns; return the order of the tiles."""
-    whole = Pairs(columns, condition)
-    order = 1 if source.holds(whole) else tile_order(columns, condition, budget() // source.copies)
+    pairs = Pairs(columns, condition)
+    order = 1 if source.holds(pairs) else tile_order(columns, condition, budget() // source.copies)
     if order == 1:
-        source.pairs(whole)
+        source.pairs(pairs)
     else:
         source.singles(Singles(columns, condition))
     return order
@@ -113,11 +113,12 @@ def tile_order(columns: tuple[Variable, ...], condition: Discrete | None, limit:
 
     Tiles are not made smaller than of two columns, whatever they take.
     """
-    whole = pairs_bytes(columns, condition)
-    if whole <= limit:
+    n_bytes = pairs_bytes(columns, condition)
+    if n_bytes <= limit:
         return 1
-    # The first guess is from the 4 / q^2 of all pairs in a tile of q groups.
-    order = max(3, math.isqrt(4 * whole // max(limit, 1)))
+    # The first guess is from the 4 / q^2 of all pairs in a tile of q groups; of two groups the only
+    # tile would be all pairs.
+    order = max(3, math.isqrt(4 * n_bytes // max(limit, 1)))
     while order < len(columns) and tile_bytes(columns, condition, order) > limit:
         order += 1
     return min(order, len(columns))
@@ -131,8 +132,8 @@ def tile_bytes(columns: tuple[Variable, ...], condition: Discrete | None, order:
 
 def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
     """Yield the indices of the columns of each tile, ascending: of each two of `order` groups."""
-    for two in combinations(np.array_split(np.arange(n), order), 2):
-        yield np.concatenate(two)
+    for groups in combinations(np.array_split(np.arange(n), order), 2):
+        yield np.concatenate(groups)
 
 
 def scores_of_pairs(
@@ -155,11 +156,11 @@ def scores_of_pairs(
         "fewer columns.",
         copies=_MATRICES,
     )
-    # The arrays of `ArcScores`, in their order.
+    # The arrays of `ArcScores`, in their order, of shape (n_columns, n_columns).
     whole = [np.zeros(2 * [len(columns)], t) for t in (float, float, float, float, bool)]
     for places, summary in pair_summaries(source, columns, condition):
         scores = arc_scores(source, summary, smoothing)
-        if len(places) == len(columns):
+        if len(places) == len(columns):  # all pairs come at once
             return scores
         for array, of_tile in zip(whole, vars(scores).values(), strict=True):
             array[np.ix_(places, places)] = of_tile
@@ -197,7 +198,7 @@ class Candidates:
         required = pair_numbers(_required(columns, rules), columns)
         # A stable sort is fast where all pairs come in order.
         listed = np.sort(numbers, kind="stable")
-        listed = listed[np.diff(listed, prepend=-1) > 0]
+        listed = listed[np.diff(listed, prepend=-1) > 0]  # each once
         return cls(*np.divmod(listed, len(columns)), np.isin(listed, required))
 
 
@@ -209,6 +210,7 @@ def pair_numbers(ends: _Indices, columns: tuple[Variable, ...]) -> _Indices:
     """
     numeric = _are_numeric(columns)
     ends = np.sort(ends, axis=1)
+    # A number cannot be the parent of a discrete column.
     turned = numeric[ends[:, 0]] & ~numeric[ends[:, 1]]
     ends[turned] = ends[turned][:, ::-1]
     return np.asarray(ends @ [len(columns), 1])
@@ -327,7 +329,8 @@ class _Best:
     def update(self, places: NDArray[np.intp], scores: Floats) -> None:
         """Take up the scores between columns at some places, shape (n_places, n_places)."""
         before = self.partners[places]
-        # Scores of partners that are listed already are left out.
+        # Scores of partners that are listed already are left out: `index` is the place of each, and
+        # any other place of a column that is not among these.
         index = np.minimum(np.searchsorted(places, before), len(places) - 1)
         row, column = np.nonzero(places[index] == before)
         scores = scores.copy()
@@ -463,10 +466,10 @@ def candidate_tree(
     n = len(columns)
     of_discrete = listed_forest(n, parents[discrete], children[discrete], weight[discrete])
     # Node 0 stands for all discrete columns.
-    rest = np.concatenate([joined, numbers])
+    to_numbers = np.concatenate([joined, numbers])
     left = np.concatenate([np.zeros(len(joined), dtype=np.int64), parents[numbers] + 1])
-    of_rest = listed_forest(n + 1, left, children[rest] + 1, weight[rest])
-    return np.concatenate([discrete[of_discrete], rest[of_rest]])
+    kept = listed_forest(n + 1, left, children[to_numbers] + 1, weight[to_numbers])
+    return np.concatenate([discrete[of_discrete], to_numbers[kept]])
 
 
 # ------------------------ Tree and forest structures: maximum spanning trees over scores of arcs
@@ -714,17 +717,17 @@ def rooted_forest(
     The root of each tree is the first element of `roots` that the tree contains. `n` is the number
     of nodes.
     """
-    near: list[list[int]] = [[] for _ in range(n)]
+    neighbours: list[list[int]] = [[] for _ in range(n)]
     for i, j in edges:
-        near[i].append(j)
-        near[j].append(i)
+        neighbours[i].append(j)
+        neighbours[j].append(i)
     parent: list[int | None] = [None] * n
-    order: dict[int, None] = {}
+    order: dict[int, None] = {}  # an ordered set
     for root in roots:
         queue = [] if root in order else [root]
         for node in queue:  # which grows on the way
             order[node] = None
-            for other in sorted(near[node]):
+            for other in sorted(neighbours[node]):
                 if other not in order and other != parent[node]:
                     parent[other] = node
                     queue.append(other)

@@ -36,7 +36,10 @@ class Structure:
     scores: Mapping[Arc, float] = field(default_factory=dict)
 
     def without_arcs(self, leaves: set[Name]) -> Structure:
-        """Return the structure without the scored arcs from and to some variables."""
+        """Return the structure without the scored arcs from and to the variables named `leaves`.
+
+        Arcs without a score, such as those from the class, remain.
+        """
         cut = {arc for arc in self.scores if leaves & {*arc}}
         scores = {arc: score for arc, score in self.scores.items() if arc not in cut}
         return replace(self, arcs=tuple([a for a in self.arcs if a not in cut]), scores=scores)
@@ -257,6 +260,7 @@ class ArcRules:
         allowed, earlier = set(names), list[Any]()
         against: set[Arc] = set()  # the arcs that lead from a tier to an earlier one
         for tier in () if tiers is None else tiers:
+            # A name may itself be iterable: a text, or a tuple.
             is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in allowed)
             members = [tier] if is_name else list(tier)
             for name in members:
@@ -289,6 +293,7 @@ class ArcRules:
             If a required arc is excluded.
         """
         # A parent's kind is at most that of the child: 0 for discrete, 1 for continuous columns.
+        # The kind -1 of other columns admits neither parents nor children.
         kinds = np.array([_kind(v) for v in columns], dtype=np.int64)
         allowed = (kinds[:, None] >= 0) & (kinds[:, None] <= kinds)
         np.fill_diagonal(allowed, False)
@@ -407,5 +412,6 @@ def as_text(value: Any) -> str:
 
 
 def _listed(entries: list[str]) -> str:
+    """Return the first entries separated by commas, and how many more there are."""
     more = len(entries) - _ENTRIES
     return ", ".join([*entries[:_ENTRIES], *([f"and {more} more"] if more > 0 else [])])

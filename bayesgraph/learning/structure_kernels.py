@@ -90,13 +90,14 @@ def first_forest(n: int, left: NDArray[np.int64], right: NDArray[np.int64]) -> N
     kept = np.zeros(len(left), dtype=np.bool_)
     for edge in range(len(left)):
         a, b = left[edge], right[edge]
+        # Both roots, with path halving: each second node on the way is hung below its grandparent.
         while above[a] != a:
             above[a] = above[above[a]]
             a = above[a]
         while above[b] != b:
             above[b] = above[above[b]]
             b = above[b]
-        above[a] = b
+        above[a] = b  # changes nothing if both ends are in one tree
         kept[edge] = a != b
     return kept
 
@@ -115,12 +116,14 @@ def extended_information(
     cells, cards, plan
         See `information.ExtendedTables`.
     out : ndarray, shape (4, n_columns)
-        Zeros, to which what is found is added; see `information.ExtendedInformation`.
+        Zeros, to which what is found is added: information, rows, degrees of freedom and further
+        parameters, the attributes of `information.ExtendedInformation`.
     """
     most = cards.max()
     of_state, share = np.empty(most), np.empty(most)
     # Of each group the plan has the number of new columns, that of the others, and these columns,
-    # the child last. `at` is the first cell of a table, `column` counts the new columns.
+    # the child last. `at` is the first cell of a table, `column` counts the new columns; the group
+    # begins at `place` in the plan, its other columns at `split`, and the next group at `stop`.
     at = column = place = 0
     while place < len(plan):
         split = place + 2 + plan[place]
@@ -130,7 +133,7 @@ def extended_information(
             strata *= cards[plan[other]]
         step = strata * states
         for new in range(place + 2, split):
-            card = cards[plan[new]]
+            card = cards[plan[new]]  # the axes of the table are (card, strata, states)
             tables = cells[at : at + card * step]
             information, rows, degrees = _conditional_information(
                 tables, card, strata, of_state[:states], share
@@ -166,12 +169,13 @@ def _conditional_information(
             total += of_state[state]
             n_seen += of_state[state] > 0.0
         rows += total
-        if n_codes < 2 or n_seen < 2:
+        if n_codes < 2 or n_seen < 2:  # no dependence can be seen: information and degrees are 0
             continue
         degrees += (n_codes - 1) * (n_seen - 1)
         for state in range(states):
             if of_state[state] > 0.0:
-                # log(n(stratum) / n(stratum, state))
+                # log(n(stratum) / n(stratum, state)); the information is the sum over cells of
+                # n log(n n(stratum) / (n(stratum, state) n(stratum, code))).
                 share[state] = math.log(total) - math.log(of_state[state])
         for code in range(card):
             here, of_code, gained = first + code * step, 0.0, 0.0
@@ -205,6 +209,9 @@ def extended_bdeu(
     cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], ess: float, gains: Floats
 ) -> None:
     """Write the gain in the BDeu score of a child by each column as one more parent.
+
+    A score is the sum over configurations of the parents of ``log Gamma(a) / Gamma(a + n)``, plus
+    that over cells of ``log Gamma(a_c + n_c) / Gamma(a_c)``, for counts n and pseudo-counts a.
 
     Parameters
     ----------
@@ -314,6 +321,7 @@ def best_change(
         for p in range(d):
             for c in range(d):
                 if kind == ADD:
+                    # A path from c to p would close a cycle; that from p to itself excludes p = c.
                     if paths[c, p] or full[c]:
                         continue
                     gain = gains[ADD, p, c]
@@ -328,16 +336,16 @@ def best_change(
                 gain = np.rint(gain / unit)
                 if not gain > best:
                     continue
-                after = graph ^ marks[p, c]
+                after = graph ^ marks[p, c]  # removes the mark of an arc, or adds it
                 # The reversed arc would close a cycle with any other path from p to c.
                 if kind == REVERSE:
                     if _has_detour(arcs, paths, p, c):
                         continue
                     after ^= marks[c, p]
-                met = False
+                is_revisited = False
                 for one in last:
-                    met |= one == after
-                if not met:
+                    is_revisited |= one == after
+                if not is_revisited:
                     best, change = gain, (kind, p, c)
     return best, change[0], change[1], change[2]
 
@@ -365,7 +373,7 @@ def reach(arcs: NDArray[np.bool_], paths: NDArray[np.bool_]) -> None:
     """
     d = len(arcs)
     # Children before parents: the number of children of each node that are not done, and a stack of
-    # nodes without such children.
+    # nodes without such children, whose own paths are complete.
     waiting, ready = np.zeros(d, np.int64), np.empty(d, np.int64)
     n_ready = 0
     for p in range(d):

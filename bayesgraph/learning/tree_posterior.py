@@ -76,6 +76,7 @@ class SpanningTrees:
             through = link[:, None] + (link - log_sum_exp(link, 0))[None, :]
             np.fill_diagonal(through, -np.inf)
             weights = np.logaddexp(before[:k, :k], through)
+            # On the diagonal both are -inf, whose difference would be NaN: the share is 0 there.
             shares = np.exp(through - np.where(np.isneginf(weights), 0.0, weights))
             steps.append((before, shares))
         return steps
@@ -96,10 +97,13 @@ class SpanningTrees:
         for before, shares in reversed(self._steps):
             k = len(shares)
             link = before[k, :k]
+            # The shares w_ik / S_k are the derivatives of log S_k by the log weights at node k.
             at_node = np.exp(link - log_sum_exp(link, 0))
-            # The symmetric matrix contains each pair twice, hence the factor 1/2.
+            # Derivatives by the log weights of the paths i - k - j, and their sums by edge i - k.
             through = slopes * shares
             at_others = through.sum(axis=1)
+            # Derivative by log S_k: S_k is a factor of the sum and divides the weight of each path.
+            # The symmetric matrix contains each pair twice, hence the factor 1/2.
             total = 1.0 - 0.5 * at_others.sum()
             grown = np.zeros((k + 1, k + 1))
             grown[:k, :k] = slopes - through
@@ -109,22 +113,23 @@ class SpanningTrees:
 
     def draw(self, random: np.random.Generator) -> list[tuple[int, int]]:
         """Draw one tree; return its edges i < j in ascending order."""
+        # Nodes come back in the reverse order of their elimination, see above.
         n = len(self.log_weights)
-        parent = np.full(n, -1)  # towards node 0
+        parent = np.full(n, -1)  # of each node, towards node 0; -1 for roots and absent nodes
         for before, shares in reversed(self._steps):
             k = len(shares)
             # Cut the edges that stand for a path through the new node k.
             children = np.flatnonzero(parent[:k] >= 0)
             cut = random.random(len(children)) < shares[children, parent[children]]
             parent[children[cut]] = -1
-            part = _roots(parent[:k])
+            root_of = _roots(parent[:k])
             log_link = before[k, :k]
             # The argmax of log weights plus independent Gumbel noise is drawn in proportion to the
             # weights.
             noisy = log_link + random.gumbel(size=k)
             chosen = [
                 members[np.argmax(noisy[members])]
-                for members in (np.flatnonzero(part == root) for root in np.unique(part))
+                for members in (np.flatnonzero(root_of == root) for root in np.unique(root_of))
             ]
             # Join the new node k to the chosen node of each component, below which the component
             # then is. The path from node 0 now ends at node k: reversed, it makes 0 the root again.
@@ -209,7 +214,7 @@ def mix(
         arcs += [(above.name, v.name) for v in below for above in (target, parent)]
         structure = Structure((target, parent, *below), tuple(arcs))
         network = estimate_network(structure, source, smoothing, priors=priors)
-        rare = np.zeros(1, np.bool_)  # no state of the parent is rare
+        rare = np.zeros(1, np.bool_)  # unless found below, no state of the parent is rare
         if isinstance(parent, Discrete) and min_rows > 0:
             family = Family((parent,))
             rare = source.families([family])[family].counts < min_rows
@@ -275,6 +280,7 @@ def aode(
     # In one pass, from which single pairs are then taken.
     summary = source.pairs(Pairs(features, source.target))
     learnable = arc_scores(source, summary, smoothing).learnable
+    # Row s of the mask has the features whose parent s may be.
     components = [
         {v: s for v, may in zip(features, children, strict=True) if may and v != s}
         for s, children in zip(features, learnable, strict=True)
@@ -313,11 +319,13 @@ class TreePosterior:
         """Log weights that are finite; edges that may not be are far below all others."""
         may = self.log_weights > -np.inf
         low, high = (float(f(self.log_weights, initial=0.0, where=may)) for f in (np.min, np.max))
-        # Below the lowest by more than all others differ.
+        # Below the lowest by more than all others differ, and by e^100: hardly any tree that can do
+        # without such an edge has one.
         return np.where(may, self.log_weights, 2.0 * low - high - 100.0)
 
     @cached_property
     def _among_discrete(self) -> SpanningTrees:
+        """Distribution over trees of the discrete features."""
         return SpanningTrees(self._weights[: self.n_discrete, : self.n_discrete])
 
     @cached_property
@@ -341,7 +349,8 @@ class TreePosterior:
         """Return the posterior probability of each edge, shape (n, n), zero on the diagonal."""
         m, whole = self.n_discrete, self._whole.edge_probabilities()
         edges = np.zeros_like(self.log_weights)
-        edges[m:, m:] = whole[min(m, 1) :, min(m, 1) :]  # without node 0 for discrete features
+        # Without node 0, which is there if there are discrete features.
+        edges[m:, m:] = whole[min(m, 1) :, min(m, 1) :]
         if m:
             edges[:m, :m] = self._among_discrete.edge_probabilities()
             # The edge from node 0 is split over the discrete features by their weights.
@@ -412,25 +421,28 @@ def tree_posterior(
         single = source.singles(Singles(features, target))
         ess = default_ess(varying(single), target.cardinality)
     numeric = np.array([isinstance(v, Continuous) for v in features], dtype=bool)
-    order = np.argsort(numeric, kind="stable")
+    order = np.argsort(numeric, kind="stable")  # discrete features first
     m = int((~numeric).sum())
     weights = np.zeros((len(features), len(features)))
     if len(features) > 1:
         for places, summary in pair_summaries(source, features, target):
             numbers, others = places[numeric[places]], places[~numeric[places]]
             for left, right, tables in pair_tables(summary):
+                # `left` and `right` count the discrete columns of the tile; weights are symmetric.
                 ends = others[left], others[right]
                 weights[ends] = weights[ends[::-1]] = log_marginal_ratio(tables, ess)
             scores = arc_scores(source, summary, smoothing)
-            # Edges to a number have the penalised gain of the arc that points to it.
+            # Edges to a number have the penalised gain of the arc that points to it: the columns
+            # of the matrix of gains are the children.
             if len(numbers):
                 net = scores.net("bic")[:, numeric[places]]
                 weights[np.ix_(places, numbers)] = net
                 weights[np.ix_(numbers, others)] = net[~numeric[places]].T
+            # An edge may stand for an arc in either direction.
             at, learnable = np.ix_(places, places), scores.learnable | scores.learnable.T
             weights[at] = np.where(learnable, weights[at], -np.inf)
     np.fill_diagonal(weights, -np.inf)
-    used = np.any(weights[order] > -np.inf, axis=1)
+    used = np.any(weights[order] > -np.inf, axis=1)  # whether any edge can join the feature
     kept = order[used]
     return TreePosterior(int(used[:m].sum()), weights[np.ix_(kept, kept)]), kept
 
@@ -474,7 +486,7 @@ def averaged_tan(
     arcs_of = {(source.target.name, v.name): 1.0 for v in features}
     place = {v: i for i, v in enumerate(features)}
     for (parent, child), weight in shares.items():
-        share = weight / (weight + shares[child, parent])
+        share = weight / (weight + shares[child, parent])  # of a Counter: 0 for no draw
         exact = float(probabilities[place[parent], place[child]])
         arcs_of[parent.name, child.name] = min(1.0, share * exact)
     mixture = mix(components, weights, source, smoothing, priors=priors, arc_probabilities=arcs_of)

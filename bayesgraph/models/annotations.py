@@ -63,6 +63,7 @@ class Annotations:
         return bool(self.note or self.positions or self.notes or self.titles)
 
     def __reduce__(self) -> tuple[type[Annotations], tuple[Any, ...]]:
+        # Read-only views of dicts cannot be pickled.
         mappings = (self.positions, self.notes, self.titles)
         return Annotations, (self.note, *(dict(mapping) for mapping in mappings))
 
@@ -109,6 +110,7 @@ class Annotations:
 
 
 def _text(what: str, value: object) -> None:
+    """Raise a ModelError, in which `what` names the value, unless it is text."""
     if not isinstance(value, str):
         raise ModelError(f"{what} is text; got {value!r:.80}.")
 
@@ -118,7 +120,7 @@ def _position(name: Name, place: Any) -> tuple[float, float]:
     try:
         x, y = map(float, place)
     except (TypeError, ValueError):
-        x = y = math.nan
+        x = y = math.nan  # refused below
     if not (math.isfinite(x) and math.isfinite(y)):
         raise ModelError(f"The position of {name!r} is two finite numbers; got {place!r:.80}.")
     return x, y

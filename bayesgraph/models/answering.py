@@ -56,10 +56,6 @@ class Answering:
     Attributes
     ----------
     variables : tuple of Variable
-    form : str
-        Form of the model, which selects solvers: "product" of CPDs or factors; "tempered", a
-        network whose CPDs are raised to powers; "mixture", a weighted mean of joint distributions;
-        "average", a weighted mean of posteriors.
     networks : tuple of models
         The models that it consists of, such as those of an ensemble; of a network itself.
     """
@@ -68,12 +64,15 @@ class Answering:
     # Whether it is a joint distribution of its variables.
     _is_joint: bool = True
     variables: tuple[Variable, ...]
+    # Form of the model, which selects solvers: "product" of CPDs or factors; "tempered", a network
+    # whose CPDs are raised to powers; "mixture", a weighted mean of joint distributions; "average",
+    # a weighted mean of posteriors.
     _kind: str
     # Sentence at the end of errors: which model to query if this one has no answer.
     _advice: str = ""
     # Types of queries that it refuses although a solver could answer.
     _declined: frozenset[type[Any]] = frozenset()
-    _by_name: dict[Name, Variable]
+    _by_name: dict[Name, Variable]  # the variables by name, in their order
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickles and copies, without cached properties."""
@@ -98,7 +97,7 @@ class Answering:
 
     @cached_property
     def _indicators(self) -> tuple[tuple[int, int], ...]:
-        """The index of each indicator of missing values, after that of the variable it is of."""
+        """Pairs of indices: a variable, and the indicator of its missing values."""
         index_of = self._index_of
         indicators = [v for v in self.variables if type(v) is MissingIndicator]
         return tuple([(index_of[v.of], index_of[v.name]) for v in indicators if v.of in index_of])
@@ -198,7 +197,7 @@ class Answering:
         is_answered: bool = self._memo.get(kind, lambda: any(serving(self, kind)))
         return is_answered
 
-    def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # most take all
+    def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
 
         A `Belief` is soft evidence given as new probabilities (Jeffrey's rule). This base class

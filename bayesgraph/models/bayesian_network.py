@@ -170,7 +170,7 @@ class BayesianNetwork(Model):
     def graph(self) -> nx.DiGraph:
         """The directed acyclic graph, whose nodes are names; arcs have a `score` if known."""
         arcs = [arc for cpd in self._blocks for arc in cpd.arcs()]
-        scores = self.__dict__.get("arc_scores", {})
+        scores = self.__dict__.get("arc_scores", {})  # not yet set where __init__ finds a cycle
         return graphs.scored_dag(self._by_name, arcs, scores)
 
     def _set_order(self, order: tuple[Variable, ...]) -> None:
@@ -186,6 +186,7 @@ class BayesianNetwork(Model):
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
         """One CPD for each variable; CPDs of several children (plates, blocks) are split."""
+        # Tables have one child each: in the order of the variables, they are the answer.
         if self._kinds == {TableCPD} and (
             tuple([block.variable for block in self._blocks]) == self.variables
         ):
@@ -211,7 +212,7 @@ class BayesianNetwork(Model):
         self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets whose posterior is a mixture of their CPD's; see `Answering`."""
-        # A leaf of the question has no child among the targets, the evidence and their ancestors.
+        # A leaf of the query has no child among the targets, the evidence and their ancestors.
         numbers = [v for v in targets if not isinstance(v, Discrete)]
         leaves = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], LeafCPD)}
         if not leaves:
@@ -288,7 +289,7 @@ class BayesianNetwork(Model):
             others = tuple(p for p in cpd.parents if p != target)
             is_local = cpd.variable not in above
             if cpd.variable != target:
-                # With no parents but the target it adds the same whatever else is observed.
+                # With no parents but the target it adds the same whatever else is observed: None.
                 depends = bool(others) or not is_local
                 source = cpd if is_local else None
                 addends.append(Addend((cpd.variable,), others if depends else None, source))
@@ -304,8 +305,8 @@ class BayesianNetwork(Model):
         cpd = self[target.name]
         assert isinstance(cpd, TableCPD)  # a discrete variable
         prior = cpd.values * ratio
-        moved = TableCPD(target, prior / prior.sum())
-        cpds = [moved if cpd.variable == target else cpd for cpd in self.cpds]
+        reweighted = TableCPD(target, prior / prior.sum())
+        cpds = [reweighted if cpd.variable == target else cpd for cpd in self.cpds]
         return BayesianNetwork(
             cpds,
             arc_scores=self.arc_scores,
@@ -347,6 +348,7 @@ class BayesianNetwork(Model):
         relevant = ancestral_set(self._parents, [*observed, *kept])
         blocks = [cpd for cpd in self._blocks if not relevant.isdisjoint(cpd.children)]
         blocking = self._blocking(relevant, blocks, partial, kept) if partial else []
+        # CPDs take no evidence on a variable that is to be summed out in some rows.
         shown = frozenset(v for v in observed if v not in blocking)
         pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
         return NetworkSlice(
@@ -380,6 +382,7 @@ class BayesianNetwork(Model):
         kept : collection of Variable
             Targets and variables with soft evidence.
         """
+        # Variables on which something besides their own CPD depends.
         inner = {parent for variable in relevant for parent in self._parents[variable]}
         inner.update(kept)
         for cpd in self._blocks:
@@ -402,6 +405,7 @@ class BayesianNetwork(Model):
             ):
                 return None
             scopes = [scopes[self._index_of[table.variable.name]] for table in tables]
+        # Logs only where probabilities underflow: otherwise they follow from the values.
         logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
         values = [table.values for table in tables]
         variables = cast("tuple[Discrete, ...]", self.variables)
@@ -435,6 +439,7 @@ class BayesianNetwork(Model):
         factors_of = {}
         for block in self._blocks:
             if isinstance(block, NoisyMaxCPD):
+                # State 0 of the child is that of no effect.
                 none = Evidence(1, {block.variable: np.zeros(1, dtype=np.intp)})
                 factors = [f for f in block.potentials(none) if isinstance(f, Factor)]
                 factors_of[self._index_of[block.variable.name]] = [
@@ -588,18 +593,18 @@ class BayesianNetwork(Model):
         arc_scores: Mapping[tuple[Name, Name], float] | None = None,
         annotations: Annotations | None = None,
     ) -> BayesianNetwork:
-        """Return a network of these CPDs, with the scores and annotations of what it has.
+        """Return a network of these CPDs, with this one's scores and annotations of what remains.
 
         The order of the variables is that of this network, unless it is given.
         """
-        left = {child for block in blocks for child in block.children}
+        children = {child for block in blocks for child in block.children}
         names = [child.name for block in blocks for child in block.children]
         arcs = {arc for block in blocks for arc in block.arcs()}
         scores = self.arc_scores if arc_scores is None else arc_scores
         return BayesianNetwork(
             blocks,
             arc_scores={arc: score for arc, score in scores.items() if arc in arcs},
-            order=[v for v in self.variables if v in left] if order is None else order,
+            order=[v for v in self.variables if v in children] if order is None else order,
             annotations=(self.annotations if annotations is None else annotations).of(names),
         )
 
@@ -690,14 +695,14 @@ class NetworkSlice(GraphSlice):
             return None
         integrated = Integrated(self._linear, self.shown, self.keep)
         linear = set(map(id, self._linear))  # equality would compare all parameters
-        rest = [piece for piece in self.pieces if id(piece) not in linear]
-        return (integrated, Combination.of(rest, self.shown)) if integrated.is_small else None
+        others = [piece for piece in self.pieces if id(piece) not in linear]
+        return (integrated, Combination.of(others, self.shown)) if integrated.is_small else None
 
     def _potentials(self, shown: Evidence, summed: bool) -> list[Potential]:
         """Return the potentials; numbers of a single row may be integrated out if `summed`."""
         if summed and shown.n_rows == 1 and self._integrated is not None:
-            numbers, rest = self._integrated
-            return [*numbers.potentials(shown), *rest.potentials(shown)]
+            numbers, others = self._integrated
+            return [*numbers.potentials(shown), *others.potentials(shown)]
         return self.combination.potentials(shown)
 
 
@@ -775,7 +780,7 @@ def without_summed_roots(
 def networks_in(model: Model, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
     """Yield the Bayesian networks that a model consists of, each after its place in ensembles."""
     for i, network in enumerate(model.networks):
-        if network is model:
+        if network is model:  # a network consists of itself
             yield place, network
         else:
             yield from networks_in(network, (*place, i))
@@ -783,6 +788,6 @@ def networks_in(model: Model, place: tuple[int, ...] = ()) -> Iterator[tuple[tup
 
 def map_networks(model: Model, change: Callable[[Any], Model]) -> Model:
     """Return a model with a function of each Bayesian network in the place of this network."""
-    if model.networks[0] is model:
+    if model.networks[0] is model:  # a network consists of itself
         return change(model)
     return model._with_networks([map_networks(network, change) for network in model.networks])

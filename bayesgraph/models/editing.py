@@ -64,8 +64,8 @@ def new_names(model: Model, names: Mapping[Name, Name]) -> dict[Variable, Variab
         raise ModelError(f"Expected a mapping from old names to new ones; got {names!r:.80}.")
     names = {model.variable(old).name: new for old, new in names.items()}
     renamed = {v: _named(v, names) for v in model.variables}
-    taken = [v.name for v in renamed.values()]
-    if twice := [name for name in dict.fromkeys(taken) if taken.count(name) > 1]:
+    all_names = [v.name for v in renamed.values()]
+    if twice := [name for name in dict.fromkeys(all_names) if all_names.count(name) > 1]:
         raise ModelError(f"More than one variable would have the name {quoted(twice)}.")
     return {old: new for old, new in renamed.items() if new != old}
 
@@ -199,11 +199,11 @@ def merged(
             f"The networks have different distributions of {quoted(v.name for v in differing)}; "
             "say whose to take with prefer='self' or prefer='other', or rename the variables."
         )
-    # Of two CPDs of a shared variable one is left out: the network's if the other one is `taken`.
-    taken = set(differing) if prefer == "other" else set()
-    left = dict.fromkeys(v for v in shared if v not in taken)
-    blocks = replaced(network._blocks, dict.fromkeys(taken))
-    blocks += replaced(other._blocks, dict.fromkeys(left))
+    # Of two CPDs of a shared variable one is left out: None replaces it.
+    from_other = set(differing) if prefer == "other" else set()
+    from_self = dict.fromkeys(v for v in shared if v not in from_other)
+    blocks = replaced(network._blocks, dict.fromkeys(from_other))
+    blocks += replaced(other._blocks, dict.fromkeys(from_self))
     return blocks, [*network.variables, *(v for v in other.variables if v not in shared)]
 
 
@@ -236,8 +236,8 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
         what = f"leaving out {name!r}"
         product = product_of([product], partial(cpd.potential, _NOTHING), scope, what)
         # The distribution of the children so far; the product keeps the variable for the next.
-        rest = summed_out(product, variable)
-        new_cpds[cpd.variable] = _conditional(cpd.variable, rest, network)
+        marginal = summed_out(product, variable)
+        new_cpds[cpd.variable] = _conditional(cpd.variable, marginal, network)
     return replaced(network._blocks, new_cpds)
 
 
@@ -271,9 +271,9 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
     values = {network.variables[number]: value for number, value in case.hard.items()}
     check_something_left(network, values)
     evidence = case.evidence(network.variables)
-    left = replaced(network._blocks, dict.fromkeys(values))
-    left = _changed(left, values, lambda cpd: cpd.with_parents_set(values))
-    singles = {cpd.variable: cpd for block in left for cpd in block.singles()}
+    unobserved = replaced(network._blocks, dict.fromkeys(values))
+    unobserved = _changed(unobserved, values, lambda cpd: cpd.with_parents_set(values))
+    singles = {cpd.variable: cpd for block in unobserved for cpd in block.singles()}
     likelihoods = [
         *_likelihoods(network, values, evidence),
         *[Factor.from_log([v], logs) for v, logs in evidence.likelihoods.items()],
@@ -297,7 +297,7 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
     for likelihood in likelihoods:
         assert isinstance(likelihood, Factor)  # without variables
         log_mass += float(likelihood.log_values[0])
-    return replaced(left, new_cpds), log_mass
+    return replaced(unobserved, new_cpds), log_mass
 
 
 def _likelihoods(
@@ -317,10 +317,11 @@ def _likelihoods(
 
 
 def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
-    """Return the order in which variables absorb likelihoods, the last first.
+    """Return sort keys of the variables; that with the greatest key absorbs likelihoods first.
 
-    Parents precede children. Continuous variables come last where they can, so that they are
-    integrated out before discrete variables are summed out.
+    A key has whether the variable is a number that comes after all discrete variables, and its
+    place in the order of the graph: parents precede children. Continuous variables come last where
+    they can, so that they are integrated out before discrete variables are summed out.
     """
     place = {name: i for i, name in enumerate(network._ancestral_order)}
     # Continuous variables can come last unless one of them is a parent of a discrete variable.

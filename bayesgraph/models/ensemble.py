@@ -172,7 +172,7 @@ class Ensemble(Model):
         self.networks: tuple[Any, ...] = _checked_networks(networks, is_joint)
         self.weights = _checked_weights(weights, len(self.networks))
         by_name: dict[Name, list[Variable]] = {v.name: [v] for v in first}
-        is_named = bool(by_name)
+        is_named = bool(by_name)  # `first` says that variables of one name are the same
         for network in self.networks:
             for variable in network.variables:
                 by_name.setdefault(variable.name, []).append(variable)
@@ -373,10 +373,11 @@ class Ensemble(Model):
         for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
             for arc, score in network.arc_scores.items():
                 scores.setdefault(arc, []).append((score, weight))
-        means = {arc: np.array(pairs).T for arc, pairs in scores.items()}
+        columns = {arc: np.array(pairs).T for arc, pairs in scores.items()}
+        # Without any weight, the score in the first network that has one.
         return {
             arc: float(np.average(values, weights=shares)) if shares.any() else float(values[0])
-            for arc, (values, shares) in means.items()
+            for arc, (values, shares) in columns.items()
         }
 
     @property
@@ -419,6 +420,7 @@ class Ensemble(Model):
 
     @property
     def _cut_numbers(self) -> dict[int, Binned]:
+        """The numbers whose intervals differ among the networks, by index; see `Model`."""
         pairs = ((v, self.variables[v]) for member in self.members for v in member.codes)
         return {v: variable for v, variable in pairs if isinstance(variable, Binned)}
 
@@ -498,9 +500,9 @@ class Ensemble(Model):
         chosen: list[Any] = [self.variables[target] for target in targets]
         names = {variable.name for variable in chosen}
         tempered_ones = names & self.exponents.keys()
-        moved = tempered_ones | (names & self.prior_ratios.keys())
+        shifted = tempered_ones | (names & self.prior_ratios.keys())
         numbers = [variable.name for variable in chosen if not isinstance(variable, Discrete)]
-        if (moved and numbers) or len(tempered_ones) > 1:
+        if (shifted and numbers) or len(tempered_ones) > 1:
             raise UnsupportedModelError(
                 "An average with a shifted prior or with exponents has no joint posterior of them "
                 f"and numbers, nor of several with exponents, here of {quoted(names)}; query one "
@@ -508,7 +510,7 @@ class Ensemble(Model):
             )
         if names.isdisjoint(self.prior_ratios):
             return None
-        ratio = np.ones(())
+        ratio = np.ones(())  # the outer product of the ratios of all targets
         for variable in chosen:
             ratios = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
             ratio = np.multiply.outer(ratio, ratios)
@@ -692,7 +694,7 @@ class Member:
         # Equal variables have equal columns of rows; if also in the same order, equal indices.
         self._has_same_rows = set(self.network.variables) == set(ensemble.variables)
         self._is_same = self._has_same_rows and all(v == at for v, at in self.places.items())
-        # By target, what is needed for each row.
+        # By target: log of the prior to the power 1 - exponent, which is the same for all rows.
         self._prior_terms: dict[int, Floats] = {}
         # How variables that differ are read, by index in the ensemble: the network's code of each
         # state, -1 for none; the network's intervals of a number; the positions of its items.
@@ -723,7 +725,7 @@ class Member:
             return question._replace(over=self.numbers(question.over))
         if isinstance(question, Slopes):
             return question._replace(target=self.places[question.target])
-        same: Question = question
+        same: Question = question  # it names no variables by their indices
         return same
 
     def pattern(self, pattern: Pattern) -> Pattern:
@@ -765,7 +767,8 @@ class Member:
         if self._has_same_rows:
             return rows
         wholes = tuple(rows.columns)
-        # How to read columns depends on which there are: it is kept for the next rows.
+        # How to read columns depends on which there are: it is kept for the next rows. For the
+        # parts see `_layout`.
         key = "member rows", self.place, wholes
         coded, owns, starts, table, others, keeps = self._ensemble._memo.get(
             key, lambda: self._layout(wholes)
@@ -778,6 +781,7 @@ class Member:
             codes = table[rows.matrix(coded) + starts]
             columns = MatrixColumns(owns, codes, np.empty((rows.n_rows, 0)), {})
             matrices.append((owns, codes))
+        # The columns of a matrix are read only: a dict takes further ones.
         columns = dict(columns) if others else columns
         for v, whole in others:
             column = rows.columns[whole]
@@ -832,17 +836,17 @@ class Member:
 
     def values(self, values: Mapping[Name, Any]) -> dict[Name, Any]:
         """Return the values of variables that the network has, by name, as it takes them."""
-        taken: dict[Name, Any] = {}
+        translated: dict[Name, Any] = {}
         for name, value in values.items():
             v = self._ensemble._index_of[name]
             if v in self.codes:
                 whole: Any = self._ensemble.variables[v]
                 code = int(self.codes[v][whole.encode(value)])
-                if code >= 0:
-                    taken[name] = self.network.variables[self.places[v]].states[code]
+                if code >= 0:  # the network has the state
+                    translated[name] = self.network.variables[self.places[v]].states[code]
             elif v in self.places:
-                taken[name] = value
-        return taken
+                translated[name] = value
+        return translated
 
     def _likelihoods(self, variable: int, logs: Floats) -> Floats:
         """Return log likelihoods of the network's states, (..., n_states), given the ensemble's."""
@@ -940,7 +944,8 @@ def _check_same(networks: Sequence[Model]) -> None:
 
 def _check_named(networks: Sequence[Model]) -> None:
     """Raise a ModelError or warn where all columns of networks have the names of places."""
-    # All but the class may be columns of an array.
+    # The names of as many columns of an array as a network has variables besides the class. Where a
+    # network has other names, its columns have names of their own.
     places = [{"x0", *array_names(len(network.names) - 1)} for network in networks]
     if len(places) == 1 or any(n - {*m.names} for n, m in zip(places, networks, strict=True)):
         return
@@ -972,7 +977,8 @@ def _checked_weights(weights: ArrayLike | None, n: int) -> Floats:
             f"numbers, one for each network; got {weights!r:.200}."
         )
     total = values.sum()
-    # Normalised weights are not divided again, so that saving and loading does not change them.
+    # Normalised weights are not divided again, so that saving and loading does not change them; the
+    # tolerance is the rounding error of a sum of n.
     shares: Floats = values if abs(total - 1.0) < 1e-15 * (n + 1) else values / total
     shares.flags.writeable = False
     return shares
@@ -1017,4 +1023,5 @@ def codes_in(variable: Discrete, whole: Discrete) -> NDArray[np.int64]:
 
 
 def _are_equal(one: Mapping[Name, Floats], two: Mapping[Name, Floats]) -> bool:
+    """Return whether two mappings have the same names and equal arrays."""
     return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)

@@ -535,8 +535,9 @@ class Finding:
         if isinstance(cpd.variable, Count):
             low = np.ceil(low) - 1.0  # the count itself is inside
         logs = cpd.log_interval(low, high).T  # (cells, m)
-        rest = log_of(np.maximum(1.0 - np.exp(logs).sum(axis=1), 0.0))
-        logs = np.column_stack([logs, rest])
+        # The state "other" has what is left of one; rounding errors may take that below zero.
+        log_other = log_of(np.maximum(1.0 - np.exp(logs).sum(axis=1), 0.0))
+        logs = np.column_stack([logs, log_other])
         logs = logs.reshape(*(p.cardinality for p in cpd.discrete_parents), len(states))
         return TableCPD.from_logs(Discrete(cpd.variable.name, states), logs, cpd.discrete_parents)
 
@@ -696,6 +697,7 @@ def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
     UnsupportedModelError
         If a child of a continuous variable that is set has no form without it.
     """
+    # All probability at the state x; None leaves a CPD out.
     tables = {
         v: TableCPD(v, np.arange(v.cardinality) == x) if isinstance(v, Discrete) else None
         for v, x in values.items()
@@ -714,11 +716,11 @@ def replaced(blocks: Iterable[CPD], others: Mapping[Variable, CPD | None]) -> li
             cpds.append(block)
             continue
         cpds += [cpd for cpd in map(others.__getitem__, chosen) if cpd is not None]
-        rest = [child for child in block.children if child not in others]
+        remaining = [child for child in block.children if child not in others]
         # Independent children stay together; of others, each has the ones before it as parents.
         if isinstance(block, Plate) and not block.siblings_depend:
-            cpds += [block.over(rest)] if rest else []
-        elif rest:
+            cpds += [block.over(remaining)] if remaining else []
+        elif remaining:
             cpds += [single for single in block.singles() if single.variable not in others]
     return cpds
 
@@ -769,11 +771,11 @@ def table_for(
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_matrices(model, columns)
-    observed = [v for v in model.variables if v != target and _is_told(v, columns, target)]
-    strangers = [name for name in columns if name not in model._index_of]
-    silent = [v.name for v in model.variables if v.name not in columns]
-    by_text = {_plain(name): name for name in silent if isinstance(name, str)}
-    for name in strangers:
+    observed = [v for v in model.variables if v != target and _is_seen(v, columns, target)]
+    unknown = [name for name in columns if name not in model._index_of]
+    lacking = [v.name for v in model.variables if v.name not in columns]
+    by_text = {_plain(name): name for name in lacking if isinstance(name, str)}
+    for name in unknown:
         near = by_text.get(_plain(name)) if isinstance(name, str) else None
         if near is not None:
             raise UnknownVariableError(
@@ -790,8 +792,11 @@ def table_for(
     return encode_table(columns, observed, unseen=unseen)
 
 
-def _is_told(variable: Variable, columns: Mapping[Name, Column], target: Variable | None) -> bool:
-    """Return whether columns tell a variable, whatever they say of the target."""
+def _is_seen(variable: Variable, columns: Mapping[Name, Column], target: Variable | None) -> bool:
+    """Return whether a variable has a column, or is an indicator of missing values in one.
+
+    The column of the target, which is ignored, does not count.
+    """
     if variable.name in columns or not isinstance(variable, MissingIndicator):
         return variable.name in columns
     return variable.of in columns and (target is None or variable.of != target.name)

@@ -87,8 +87,8 @@ class Term:
         observed = [v for v in axes if v in evidence]
         codes = [evidence.columns[v] for v in observed]
         if self.table is not None:
-            rest, values = take_codes(axes, self.table.log_values, observed, codes)
-            return Factor.from_log(rest, values)
+            free, values = take_codes(axes, self.table.log_values, observed, codes)
+            return Factor.from_log(free, values)
         assert isinstance(self.source, CPD)
         potential = self.source.potential(evidence)
         # The exponents of the observed states, over the free discrete variables of the potential.
@@ -155,6 +155,7 @@ def _name(source: Source) -> str:
 
 
 def _as_factor(source: Source) -> Factor | None:
+    """Return a factor, or the table of a CPD; None if the CPD is no table."""
     return source if isinstance(source, Factor) else source.to_factor()
 
 
@@ -412,10 +413,10 @@ class FactorGraph(Model):
         """Return the terms, each of which is of its child or of all its variables."""
         addends = []
         for term in self.terms:
-            shown = tuple(v for v in term.scope if v != target)
+            variables = tuple(v for v in term.scope if v != target)
             if isinstance(term.source, CPD) and term.source.variable != target:
-                shown = (term.source.variable,)
-            addends.append(Addend(shown, None, term))
+                variables = (term.source.variable,)
+            addends.append(Addend(variables, None, term))
         return addends
 
     def _slice(
@@ -447,7 +448,7 @@ class FactorGraph(Model):
                 continue
             is_alone = all(times[child] == 1 for child in term.source.children)
             if is_alone and (term.source.is_document or (term.exponent == 1).all()):
-                # Only observed children stay: no free one is relevant.
+                # The parts replace the term; only observed children stay: no free one is relevant.
                 cpds = term.source.pieces((), observed)
                 pieces[-1:] = [Term(cpd, term.exponent) for cpd in cpds]
             else:

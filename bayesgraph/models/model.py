@@ -90,16 +90,17 @@ _CUT_MODELS = 8
 
 
 class Addend(NamedTuple):
-    """A part of the log scores of a class, that of a finding.
+    """A term of the log scores of a class: what some observed variables add to them.
 
     Attributes
     ----------
     variables : tuple of Variable
-        Whose values the finding is; none if it is of the class alone.
+        The observed variables; none if the term depends on the class alone.
     parents : tuple of Variable or None
-        What it depends on besides; None if it adds the same whatever is observed.
+        Other variables whose values change the term; None if it is the same whatever is observed.
     source : CPD, Term or None
-        What has its log values, where the parents are observed; None if it is no part of its own.
+        The distribution or factor that has the term's log values if the parents are observed; None
+        if the term takes inference.
     """
 
     variables: tuple[Variable, ...]
@@ -122,22 +123,27 @@ class Model(Drawn, Edits, Answering):
     exponents: Mapping[Name, Floats] = MappingProxyType({})
     # What kind of model it is, in words.
     _title: Any
-    # The class of a model of one class, and what averages have besides their networks.
+    # The class variable of a `WeightedNetwork`; the weights of an `Ensemble`'s networks, and the
+    # ratios of new to old prior by name of a variable. Other models have none.
     target: Any = None
     weights: Any = ()
     prior_ratios: Mapping[Name, Floats] = MappingProxyType({})
-    # What networks have, and products of factors have not.
+    # Scores of arcs and number of free parameters, which factor graphs do not have.
     arc_scores: Any = MappingProxyType({})
     n_parameters: Any = None
 
     def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> Iterable[Sequence[Variable]] | None:
-        """Return scopes whose log values sum to the log scores of a target, None if none do."""
+        """Return the scopes of local functions whose logs sum to the log scores of a target.
+
+        The other arguments are the variables with hard and with soft evidence. None if the scores
+        are no such sum.
+        """
         return None
 
     def _addends(self, target: Discrete) -> Sequence[Addend]:
-        """Return the findings there may be, in the order in which contributions add them up."""
+        """Return the terms of a target's log scores, in the order in which they are added up."""
         return [Addend((v,), (), None) for v in self.variables if v != target]
 
     @property
@@ -148,7 +154,7 @@ class Model(Drawn, Edits, Answering):
 
     @property
     def _cut_numbers(self) -> dict[int, Binned]:
-        """The numbers whose intervals differ among the networks, by index; pages take values."""
+        """Variables, by index, whose intervals differ among the networks: evidence is a number."""
         return {}
 
     def _with_networks(self, networks: Iterable[Any]) -> Model:
@@ -208,11 +214,11 @@ class Model(Drawn, Edits, Answering):
     def _asked(self, do: Intervention, evidence: EvidenceLike) -> tuple[Model, EvidenceLike]:
         """Return the model and the evidence of a query, after interventions and findings.
 
-        Numbers that are far outside of what the model expects are told of.
+        A warning names numbers that are far outside of what the model expects.
         """
         asked, observed = under(self, do, evidence) if do else (self, evidence)
         numbers: dict[Variable, float] = {}
-        # Whether no value can be a finding: an interval, likelihoods or a belief.
+        # Whether every value is a state or a number, and none an interval, likelihoods or a belief.
         is_plain = True
         for name, value in as_mapping(observed).items():
             if type(value) is str:  # a state, which is the most frequent value
@@ -587,8 +593,8 @@ class Model(Drawn, Edits, Answering):
             soft = dict(case.soft)
             for at, variable in zip(over, wanted, strict=True):
                 soft[at] = allowed[variable] + soft.get(at, 0.0)
-            judged = case._replace(soft=soft)
-            answer = self._answer(question, judged, memory_limit)
+            restricted = case._replace(soft=soft)
+            answer = self._answer(question, restricted, memory_limit)
             return None if answer is None else next(iter(answer.take(1)), None)
 
         return ranked(k, wanted, best)
@@ -772,14 +778,16 @@ class Model(Drawn, Edits, Answering):
                 )
             approximate = Approximate(wanted if takes_targets else None, method, {})
             return self._plan_of(approximate, pattern)
-        drawn = kind is Sample and self._answers(Draw) and not self._answers(Sample)
-        return self._plan_of(Draw() if drawn else make(wanted), pattern)
+        # Factor graphs draw without an order of parents and children, as in `sample`.
+        undirected = kind is Sample and self._answers(Draw) and not self._answers(Sample)
+        return self._plan_of(Draw() if undirected else make(wanted), pattern)
 
     def _pattern(self, evidence: EvidenceLike | Collection[Name]) -> Pattern:
         """Return the pattern of evidence, or of a collection of names of observed variables."""
         if evidence is None or _is_mapping(evidence):
             case = read_case(self, evidence)
             pattern = case.pattern
+            # With the values too, for plans that depend on them.
             return pattern._replace(states=tuple(case.hard[v] for v in pattern.observed))
         if isinstance(evidence, str) or not isinstance(evidence, Collection):
             raise EvidenceError(f"evidence= is a mapping or a list of names; got {evidence!r:.80}.")
@@ -924,6 +932,7 @@ class Model(Drawn, Edits, Answering):
         logs = self._log_evidence_rows(encoded.evidence())
         if multinomial_coefficient:
             documents = (s for s in self._sources if isinstance(s, ItemsCPD) and s.is_document)
+            # Each vector once, though every network of a mixture may have it.
             for vector in dict.fromkeys(document.variable for document in documents):
                 if vector in encoded.variables:
                     logs = logs + log_orders(encoded.column(vector))
@@ -1064,7 +1073,7 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
         states[variable.name] = value
     if not findings:
         return model, states if has_intervals else evidence
-    # The finding has the name of the number, and says that it is not missing.
+    # A number with a finding is not missing: say so to its indicator (pairs of indices).
     for at, indicator in model._indicators:
         if model.variables[at].name in findings:
             states.setdefault(model.variables[indicator].name, "no")

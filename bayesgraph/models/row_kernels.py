@@ -70,7 +70,7 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
 
 
 def _cells_of_rows(out: Floats, values: NDArray[Any], *others: Any) -> int:
-    """Return the number of products of values and cells in a range of rows."""
+    """Return the number of products of values and cells; rows are from second to last argument."""
     return len(out) * values.shape[1] * int(others[-1] - others[-2])
 
 
@@ -117,7 +117,7 @@ def _add_gaussians(
                         for i in range(n):
                             z = (column[i] - centre) * s
                             added = c - 0.5 * z * z
-                            target[i] += added if added == added else 0.0
+                            target[i] += added if added == added else 0.0  # NaN: missing
 
 
 @kernel(work=_cells_of_rows)
@@ -137,7 +137,7 @@ def _add_states(
     # Four cells at a time: their sums stay in registers while a row's states are read. Unsigned
     # indices need no test for negative values.
     n_cells, n_columns = out.shape[0], codes.shape[1]
-    place = np.empty(n_columns, dtype=np.uint64)
+    place = np.empty(n_columns, dtype=np.uint64)  # offset in `table` of each observed state
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for i in range(begin, end):
         n = 0
@@ -193,7 +193,7 @@ def add_kernel_densities(
     for j in range(values.shape[1]):
         for cell in range(n_cells):
             first, last = stops[j * n_cells + cell], stops[j * n_cells + cell + 1]
-            near = points[first:last]
+            centres = points[first:last]
             mass = weights[first:last]
             h = bandwidth[cell, j]
             constant = -math.log(mass.sum() * h) - 0.5 * LOG_2PI
@@ -202,12 +202,12 @@ def add_kernel_densities(
                 if x != x:
                     continue
                 # Terms are relative to the nearest point's, so that far values do not underflow.
-                at = np.searchsorted(near, x)
+                at = np.searchsorted(centres, x)
                 gap = math.inf
-                if at < len(near):
-                    gap = near[at] - x
+                if at < len(centres):
+                    gap = centres[at] - x
                 if at > 0:
-                    gap = min(gap, x - near[at - 1])
+                    gap = min(gap, x - centres[at - 1])
                 gap /= h
                 if gap * gap == math.inf:  # the density is zero
                     out[cell, i] = -math.inf
@@ -216,13 +216,13 @@ def add_kernel_densities(
                 reach = h * math.sqrt(gap * gap + _REACH * _REACH)
                 total = 0.0
                 k = at
-                while k < len(near) and near[k] - x <= reach:
-                    z = (near[k] - x) / h
+                while k < len(centres) and centres[k] - x <= reach:
+                    z = (centres[k] - x) / h
                     total += mass[k] * math.exp(0.5 * (gap * gap - z * z))
                     k += 1
                 k = at - 1
-                while k >= 0 and x - near[k] <= reach:
-                    z = (near[k] - x) / h
+                while k >= 0 and x - centres[k] <= reach:
+                    z = (centres[k] - x) / h
                     total += mass[k] * math.exp(0.5 * (gap * gap - z * z))
                     k -= 1
                 out[cell, i] += constant + math.log(total) - 0.5 * gap * gap
@@ -308,7 +308,7 @@ def add_marginal_gaussians(
         members = rows[start[pattern] : start[pattern + 1]]
         p = 0
         for j in range(d):
-            if values[members[0], j] == values[members[0], j]:
+            if values[members[0], j] == values[members[0], j]:  # not NaN
                 observed[p] = j
                 p += 1
         constant = 0.0
@@ -328,6 +328,8 @@ def add_marginal_gaussians(
             for first in range(0, len(members), _ROWS):
                 block = members[first : first + _ROWS]
                 n = len(block)
+                # Forward substitution: the factor times z is the standardised row, and the squares
+                # of z sum to the squared Mahalanobis distance.
                 for i in range(p):
                     j = observed[i]
                     for r in range(n):
@@ -428,7 +430,9 @@ def add_linear(
         Gaussian start, and its slopes.
     density : tuple (start, mean, scale, constant, slopes)
         Where the parameters of each Gaussian start, and these: for each configuration of its
-        observed discrete parents an entry for each cell, in `slopes` one for each parent.
+        observed discrete parents an entry for each cell, in `slopes` one for each parent. `mean`
+        has intercepts, `scale` reciprocal standard deviations, and `constant` log densities at the
+        mean.
     """
     choice, stride, first_choice = choices
     place, first, first_slope = places
@@ -471,4 +475,4 @@ def add_linear(
                 for i in range(n):
                     z = residual[i] * scales[entry[i]]
                     added = constants[entry[i]] - 0.5 * z * z
-                    target[i] += added if added == added else 0.0
+                    target[i] += added if added == added else 0.0  # NaN: a number is missing

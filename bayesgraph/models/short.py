@@ -23,7 +23,8 @@ from bayesgraph.core.variables import Discrete
 from bayesgraph.models.bayesian_network import BayesianNetwork
 from bayesgraph.models.cpds.table import TableCPD
 
-# A name, and its states; names have no characters that look like another arrow or separator.
+# A name, and its states as {low|high} or their number as [3]. Names have no characters that look
+# like another arrow or separator: no two hyphens in a row, and none at either end.
 _NODE = re.compile(
     r"(?P<name>(?!-)(?:(?!--)[^][{}<>=,#→←])+?(?<![-\s]))\s*(?:\{(?P<states>[^{},]*)\}|\[(?P<number>\d{1,6})\])?"
 )

@@ -43,7 +43,7 @@ class TreeArrays(NamedTuple):
 
 
 def _descents(out: Floats, rare: Floats, codes: NDArray[Any], missing: Any, *others: Any) -> int:
-    """Return a rough number of steps: eight for each row and tree."""
+    """Return a rough number of steps: eight for each row (from `begin` to `end`) and tree."""
     return (others[-1] - others[-2]) * len(others[0]) * 8
 
 
@@ -88,7 +88,7 @@ def descend(
     """
     is_number, feature, threshold, states, below, depth = trees
     n_parents, m, n_lanes = codes.shape[0], table.shape[1], len(lanes)
-    # Rows behind the last one go down with the others in vain.
+    # The codes of a block, each row's together. Lanes behind the last row read zeros, in vain.
     rows_first = np.zeros((min(_BLOCK, end - begin) + n_lanes, n_parents), dtype=codes.dtype)
     node, weight = np.empty(n_lanes, dtype=np.uint64), np.empty(n_lanes)
     # The right branches that wait for each lane.
@@ -102,7 +102,7 @@ def descend(
                 rows_first[i, j] = codes[j, start + i]
         for root in roots:
             for first in range(0, n, n_lanes):
-                walking = min(n_lanes, n - first)
+                walking = min(n_lanes, n - first)  # lanes whose rows are not done
                 # Weights are logarithms. A lane without a row, or whose row is done, has height -1.
                 for k in range(n_lanes):
                     node[k], weight[k], height[k] = root, 0.0, 0 if k < walking else -1
@@ -125,6 +125,7 @@ def descend(
                             if is_number[place]:
                                 node[k] = right - np.uint64(code <= threshold[at])
                             else:
+                                # The group's bit, (word >> bit) & 1, is 1 if it goes left.
                                 group = np.uint64(code)
                                 word = np.uint64(states[at, group >> _WORD])
                                 node[k] = right - (word >> (group & _BIT) & _ONE)

@@ -145,7 +145,7 @@ class WeightedNetwork(Model):
         try:
             self.bias = np.array(np.zeros(n) if bias is None else bias, dtype=np.float64)
         except (TypeError, ValueError):
-            self.bias = np.array(np.nan)
+            self.bias = np.array(np.nan)  # refused below
         if self.bias.shape != (n,) or not np.isfinite(self.bias).all():
             raise ModelError(f"bias takes {n} finite numbers, one for each class; got {bias!r}.")
         names = [v.name for v in network.variables if v != variable]
@@ -208,6 +208,7 @@ class WeightedNetwork(Model):
         """The log of P(c)^w_0 exp(b_c), shape (n_classes,), which is not normalised."""
         factor = self.network[self.target.name].to_factor()
         assert factor is not None  # a discrete variable without parents is a table
+        # The first axis is of rows of evidence, of which there is one here.
         logs = weighted_log(factor.log_values[0], np.array(self.prior_exponent))
         return np.asarray(logs + self.bias)
 
@@ -253,11 +254,11 @@ class WeightedNetwork(Model):
         scores[:] = self._log_prior
         features = _without(evidence, self.target)
         self._add_tables(features, scores.T)
-        # Features that the tables are all of, which are done; likelihoods need inference.
-        together = self._tables[0].keys() - features.likelihoods.keys()
+        # Features whose tables have been added together; likelihoods of others need inference.
+        added = self._tables[0].keys() - features.likelihoods.keys()
         for cpd in self.network.cpds:
-            apart = cpd.variable != self.target and cpd.variable not in together
-            logs = self.tempered(cpd, features) if apart else None
+            remains = cpd.variable != self.target and cpd.variable not in added
+            logs = self.tempered(cpd, features) if remains else None
             if logs is not None:
                 scores += logs
         return scores
@@ -283,7 +284,8 @@ class WeightedNetwork(Model):
             return None
         lacks_parents = len(observed_parents) < len(cpd.parents) - (self.target in cpd.parents)
         has_soft = any(v in evidence.likelihoods for v in (variable, *observed_parents))
-        # In a row with values of all parents, the CPD itself has the answer.
+        # In a row with values of all parents, the CPD itself has the answer. Soft evidence, or a
+        # parent that no row observes, leaves no such row.
         is_local = np.full(evidence.n_rows, not (has_soft or lacks_parents))
         for parent in observed_parents if is_local.any() else ():
             is_local &= evidence.observed_rows(parent)
@@ -395,6 +397,7 @@ class WeightedNetwork(Model):
         self, name: Name, states: Mapping[State, State] | Sequence[State]
     ) -> WeightedNetwork:
         """Return the model with other states of a variable; see `Model.with_states`."""
+        # `order` has the old index of each state in its new place.
         variable, _, order = new_states(self, name, states)
         network, exponents, bias = self.network.with_states(name, states), self.exponents, self.bias
         if variable == self.target:
@@ -406,6 +409,7 @@ class WeightedNetwork(Model):
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> list[tuple[Variable, ...]] | None:
         """Return the scopes of the network's CPDs for the class; see `Model._links`."""
+        # Exponents are of conditionals given the class, and soft evidence takes inference.
         if soft or target != self.target:
             return None
         return self.network._links(target, observed, soft)
@@ -424,6 +428,7 @@ class WeightedNetwork(Model):
                 "query its `network` for those of another variable."
             )
         addends = []
+        # The class has no parents, so that the term of each feature has a CPD as its source.
         for addend in self.network._addends(target):
             cpd = addend.source
             exponent = _spread(self.exponents[cpd.variable.name], cpd, target)
@@ -525,8 +530,8 @@ class ClassSlice:
         target = self.model.target
         scores = Factor.from_log([target], self.model.log_scores(evidence))
         soft = {v: logs for v, logs in evidence.likelihoods.items() if v == target}
-        judged = evidence_factors(Evidence(evidence.n_rows, {}, soft), [])
-        return Problem([scores, *judged], {})
+        soft_factors = evidence_factors(Evidence(evidence.n_rows, {}, soft), [])
+        return Problem([scores, *soft_factors], {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -564,8 +569,8 @@ class TurnedSlice:
         before = model.network._log_posterior_rows(model.target, features)
         # A class that the network rules out stays so: no factor makes it possible again.
         with np.errstate(invalid="ignore"):
-            turned = np.where(np.isneginf(before), -np.inf, model.log_scores(features) - before)
-        factor = Factor.from_log([model.target], turned)
+            ratio = np.where(np.isneginf(before), -np.inf, model.log_scores(features) - before)
+        factor = Factor.from_log([model.target], ratio)
         return Problem([*problem.potentials, factor], problem.columns)
 
 

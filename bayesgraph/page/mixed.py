@@ -22,14 +22,17 @@ from bayesgraph.core.errors import MemoryLimitError, UnsupportedModelError, quot
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Name, Variable
 
-# Configurations of the discrete parents of numbers that depend on each other.
+# Maximum number of joint states of the discrete parents of numbers that depend on each other.
 _MOST_CELLS = 100_000
-# Nodes of the trees of one variable, numbers of a vector of counts, and members of an ensemble.
+# Maximum numbers of nodes of the trees of one variable, of parameters of a vector of counts, and of
+# members of an ensemble.
 _MOST_NODES, _MOST_COUNTS, _MOST_MEMBERS = 200_000, 500_000, 64
-# Entries of a table that replaces trees, and trees whose parents are no roots of their own.
+# Maximum numbers of entries of a table that replaces trees: trees that the page could also walk
+# through, and others.
 _SMALL_TABLE, _LARGEST_TABLE = 512, 65_536
 
-# Questions that a page answers about every model, about networks, and about tables.
+# Questions (`verbs` of the front end) that a page answers about every model, about networks, and
+# about tables.
 _ALWAYS = ("answer", "information")
 _EXPLAINED = ("contributions", "flip")
 _OF_TABLES = ("mostProbable", "conflict", "sensitivity")
@@ -45,6 +48,7 @@ class Numbers:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
+        # The arrays that were added, flat, and how many numbers they have together.
         self._parts: list[Floats] = []
         self.size = 0
 
@@ -77,7 +81,7 @@ class Writer:
     numbers: Numbers
 
     def array(self, values: Any) -> Json:
-        """Return a reference to an array whose numbers are kept."""
+        """Keep an array; return the offset of its first number and how many there are."""
         flat = np.asarray(values, dtype=np.float64)
         return {"at": self.numbers.add(flat), "n": flat.size}
 
@@ -140,6 +144,7 @@ def _with_tables(
     discrete = [v for v in writer.network.variables if isinstance(v, Discrete)]
     # Auxiliary variables of canonical distributions have no index, and are in no scope of a part.
     by_index = {writer.index_of[v.name]: v for v in discrete if v.name in writer.index_of}
+    # Scopes of the tables of ones.
     of_ones: list[tuple[Discrete, ...]] = []
     for part in parts:
         if len(part["scope"]) > 1:
@@ -155,7 +160,7 @@ def _with_tables(
     place = {v.name: i for i, v in enumerate(discrete)}
     nodes = [place.get(name, -1) for name in writer.index_of]
     engine = tables_part(product, nodes, writer.numbers)
-    # Ones are no distributions that sum to one.
+    # Each table is the distribution of a child, by `sums_to_one`; but ones are not: -1 is no child.
     engine["child"][len(tables) :] = [-1] * len(ones)
     return {"engine": engine, "locals": parts}
 
@@ -167,27 +172,30 @@ def _as_table(cpd: models.CPD, writer: Writer) -> Floats | None:
     axes = (*cpd.parents, cpd.variable)
     factor = cpd.to_factor()
     if isinstance(cpd, models.TreesCPD):
-        # Walks through trees sum parents out that are roots without another child; trees over
-        # others have to become a table, even a large one.
+        # A walk follows all branches of a parent that is not observed, by their probabilities: this
+        # sums parents out that are roots without another child. Trees over others have to become a
+        # table, even a large one.
         can_walk = all(
             not writer.network[parent.name].parents and len(writer.children(parent)) == 1
             for parent in cpd.parents
         )
-        most = _SMALL_TABLE if can_walk else _LARGEST_TABLE
+        max_size = _SMALL_TABLE if can_walk else _LARGEST_TABLE
         size = math.prod(v.cardinality for v in axes if isinstance(v, Discrete))
-        if not cpd.continuous_parents and size <= most:
-            potential = cpd.potential(Evidence(1, {}))
+        if not cpd.continuous_parents and size <= max_size:
+            potential = cpd.potential(Evidence(1, {}))  # of one row without findings
             assert isinstance(potential, inference.Factor)  # all variables are discrete
             factor = potential
         elif can_walk:
             return None
     if factor is None:
         raise _unknown(cpd, "is neither a table nor trees over roots without other children")
+    # The first axis of a factor is that of the rows of a batch, of which there is one.
     logs = factor.aligned([v for v in axes if isinstance(v, Discrete)])[0]
     return np.asarray(np.exp(logs))
 
 
 def _unknown(cpd: models.CPD, why: str) -> UnsupportedModelError:
+    """Return the error for a distribution that the page has no exact answers for."""
     return UnsupportedModelError(
         f"A page does not answer exactly with {cpd.title}, which {why}. Cut {cpd.variable.name!r} "
         "into states by a discretiser, leave it out by net.without, or ask the model in Python."
@@ -212,7 +220,10 @@ def _base(cpd: models.CPD, writer: Writer) -> Json:
 
 
 def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
-    """Return the common fields of a numeric leaf. Raise if another number depends on it."""
+    """Return the common fields of a numeric leaf. Raise if another number depends on it.
+
+    The page shows no density of the number while one of its descendants, ``below``, is observed.
+    """
     numbers = [c for c in writer.children(cpd.variable) if not isinstance(c, models.TreesCPD)]
     if numbers:
         names = quoted(child.variable.name for child in numbers)
@@ -233,7 +244,10 @@ def _density(cpd: Any, writer: Writer) -> Json:
 
 
 def _kernel(cpd: Any, writer: Writer) -> Json:
-    """Return the local part of a kernel density; state k has the points from stop k to k + 1."""
+    """Return the local part of a kernel density.
+
+    Joint state k of the parents has the points and weights from stop k up to stop k + 1.
+    """
     stops = np.append(0, np.cumsum(cpd.counts.reshape(-1)))
     arrays = {
         "points": cpd.values, "weights": cpd.weights, "stops": stops, "bandwidth": cpd.bandwidth
@@ -242,10 +256,12 @@ def _kernel(cpd: Any, writer: Writer) -> Json:
 
 
 def _histogram(cpd: Any, writer: Writer) -> Json:
+    """Return the local part of a histogram: edges of its bins, and their probabilities."""
     arrays = {"edges": writer.array(cpd.edges), "shares": writer.array(cpd.values)}
     return _numeric(cpd, writer, "histogram") | arrays
 
 
+# The name in the page of each distribution of counts, and the attribute with its parameters.
 _ITEMS: dict[type[models.ItemsCPD], tuple[str, str]] = {
     models.MultinomialCPD: ("multinomial", "probabilities"),
     models.DirichletMultinomialCPD: ("dirichlet_multinomial", "concentration"),
@@ -254,7 +270,11 @@ _ITEMS: dict[type[models.ItemsCPD], tuple[str, str]] = {
 
 
 def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
-    """Return the local part of a vector of counts; a factor may have exponents by state."""
+    """Return the local part of a vector of counts.
+
+    In a factor graph, `exponent` has the exponent of the factor for each joint state of the
+    parents, or one for all.
+    """
     family, name = _ITEMS[type(cpd)]
     values = getattr(cpd, name)
     if values.size > _MOST_COUNTS:
@@ -270,9 +290,10 @@ def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
 
 
 def _roots(cpd: models.TreesCPD, writer: Writer) -> list[Json]:
-    """Return, for each parent of trees, which is a root, what walks sum it out with.
+    """Return, for each parent of trees, which is a root, what is needed to sum it out.
 
-    Of a discrete one that is its distribution, and the group of states that trees tell apart.
+    Of a discrete parent that is its distribution, and the group of each of its states: trees do not
+    tell the states of a group apart.
     """
     roots: list[Json] = []
     for parent, groups in zip(cpd.parents, cpd.trees.groups, strict=True):
@@ -303,12 +324,14 @@ def _trees(cpd: Any, writer: Writer) -> Json:
         if groups.max(initial=0) >= 2 * _BITS:
             raise _unknown(cpd, f"splits {parent.name!r} of more than {2 * _BITS} states")
     numbers = [parent for parent in cpd.parents if not isinstance(parent, Discrete)]
+    # Bit g of the first word: group g goes left. More words are not needed, as was checked above.
     low, high = trees.states[:, 0] & _LOW, trees.states[:, 0] >> _BITS
     share: Any = []
     if numbers:
         # At splits of numbers, which have no groups, `low` is the threshold.
         share = cpd.log_shares({parent: writer.network[parent.name] for parent in numbers})
         low = low + trees.threshold
+    # The right child node follows the left one, `below`.
     arrays = {
         "trees": trees.roots, "feature": trees.feature, "left": trees.below,
         "right": trees.below + 1, "low": low, "high": high, "share": share, "values": trees.values,
@@ -377,7 +400,8 @@ def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
                 "slopes": writer.array(cpd.coefficients),
             }
         )
-    # A root of trees may be the only variable of its component.
+    # Trees depend on roots without another child (see `_as_table`): such a number is alone here.
+    # As in `_numeric`, ``below`` has its descendants.
     children = [child for cpd in cpds for child in writer.children(cpd.variable)]
     has_trees = any(isinstance(child, models.TreesCPD) for child in children)
     below = writer.descendants(cpds[0].variable) if has_trees else []
@@ -417,12 +441,14 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
             f"{numbers.limit:,.0f}. {quoted(widest)} are together in its largest table: show a "
             "part of the network, take more by limit=, or ask in Python."
         )
-    # True: for both passes, as a page asks for all marginals.
+    # True: for both passes of messages, as a page asks for all marginals.
     tree = inference.with_intermediates(tree, True)
     offset = numbers.add(tables.values)
     # The clique of each table, -1 for none.
     home = np.full(len(tables), -1)
     home[tree.factors] = tree.home
+    # Cliques are lists of variables, those that are eliminated at the clique first: `residual` is
+    # their number. The parent of a root is -1.
     part = {
         "cards": tables.arrays.cards.tolist(),
         "node": list(nodes),
@@ -437,6 +463,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
             "home": home.tolist(),
         },
     }
+    # Entries have underflowed: only their logarithms are right.
     if tables.has_lost_digits:
         part["logs"] = numbers.add(tables.log_values)
     return part
@@ -486,6 +513,7 @@ def _ensemble_part(model: Any, numbers: Numbers) -> Json:
     if model._is_joint:
         members = [network_part(m.network, model._index_of, numbers) for m in model.members]
         return {"kind": "mixture", "members": members} | part
+    # By variable: the ratio of its new prior to that of the networks, for each state (prior shift).
     prior_ratios = {str(model._index_of[n]): list(r) for n, r in model.prior_ratios.items()}
     # 0 for numbers and counts, which have no states.
     cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in model.variables]
@@ -503,7 +531,8 @@ def _member_part(model: Any, member: Any, numbers: Numbers) -> Json:
     """Return the part of a network of an average, and how to read the average's cases in it.
 
     ``own`` has the index in the network of each variable of the average, -1 if it has none;
-    ``maps`` turn values of the average's variables, by their index, into those of the network.
+    ``maps`` turn values of the average's variables, by their index, into those of the network;
+    ``tempering`` has the exponents of the network's evidence about a variable that are not 1.
     """
     network = member.network
     if not network.networks or (len(network.weights) and not network._is_joint):
@@ -511,6 +540,8 @@ def _member_part(model: Any, member: Any, numbers: Numbers) -> Json:
             f"A page shows averages of networks, of weighted ones and of mixtures; got "
             f"{network!r:.200}. Show one of the average's `networks`."
         )
+    # Discrete variables: the network's code of each state, and the share of the state in it if the
+    # network has larger intervals. Then vectors of counts, and numbers that it has as intervals.
     maps: Json = {
         str(v): {"codes": codes.tolist(), "shares": model.shares_of(v)[member.place].tolist()}
         for v, codes in member.codes.items()
@@ -531,6 +562,7 @@ def _factors_part(model: Any, numbers: Numbers) -> Json:
     for term in model.terms:
         if term.table is not None:
             axes = [v for v in term.scope if isinstance(v, Discrete)]
+            # Axis 0 is that of the rows of a batch, of which there is one.
             tables.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
         elif isinstance(term.source, models.ItemsCPD):
             counts = _items(term.source, writer, term.exponent)
@@ -569,15 +601,17 @@ def model_part(model: models.Model, numbers: Numbers) -> Json:
     MemoryLimitError
         If the clique tree has more entries than the limit, or a part more than the stated sizes.
     """
+    # Canonical distributions, such as noisy-or, are divided into tables if they can be.
     answering = model._unfolded or model
-    # Not all of the model are tables.
-    if answering._compiled_tables is None:
+    if answering._compiled_tables is None:  # not all distributions are tables
         part = _part_of(model, numbers)
         # Walks through trees sum their roots out, and have no most probable states of them.
         walks = any(local["type"] == "trees" for local in part.get("locals", ()))
-        is_told = "locals" in part and model.networks and not walks
-        return part | {"verbs": [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES[:1] if is_told else ())]}
+        # Ensembles have `members` in place of local parts.
+        has_modes = "locals" in part and model.networks and not walks
+        return part | {"verbs": [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES[:1] if has_modes else ())]}
     engine = tables_part(answering._compiled_tables.tables, range(len(model.variables)), numbers)
+    # Factors are no conditional probabilities, which the other verbs explain or change.
     if not model.networks:
         return {"kind": "factor graph", "verbs": [*_ALWAYS, *_OF_TABLES[:2]], "engine": engine}
     # Auxiliary variables of canonical distributions would have to be summed out first.

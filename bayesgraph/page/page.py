@@ -56,6 +56,7 @@ def front() -> tuple[str, str]:
     exported: dict[str, set[str]] = {}
 
     def visit(name: str) -> None:
+        """Append a module to `order`, after the modules that it imports."""
         if name in texts:
             return
         texts[name] = (FRONT / name).read_text("utf-8")
@@ -82,10 +83,10 @@ def _scoped(name: str, module: str, exported: set[str]) -> str:
     """Return a module as a constant: a function that is called, with what others import of it."""
 
     def as_constants(statement: re.Match[str]) -> str:
+        """Return an import as a constant taken from the one of the module: `a as b` is `a: b`."""
         names, source = statement.groups()
         return f"const {{{names.replace(' as ', ': ')}}} = {_constant(source)};\n"
 
-    # An import becomes a constant taken from the module's own.
     text = _IMPORT.sub(as_constants, bare_module(module))
     text = "".join(map(_tight, text.splitlines(keepends=True)))
     returned = f"return {{ {', '.join(sorted(exported))} }};\n" if exported else ""
@@ -96,13 +97,14 @@ def _tight(line: str) -> str:
     """Return a line without the spaces around its operators; those that may be in texts stay."""
     if any(mark in line for mark in "'`/"):
         return line
-    # Strings are every second part.
+    # Every second part is a string, which stays as it is.
     parts = _STRING.split(line)
     parts[::2] = [_SPACED.sub(r"\1", part) for part in parts[::2]]
     return "".join(parts)
 
 
 def _constant(module: str) -> str:
+    """Return the name of the constant that a module becomes."""
     return f"{module.removesuffix('.js').upper()}_MODULE"
 
 
@@ -238,7 +240,7 @@ def _json(content: Mapping[str, Any]) -> str:
 
 def _dense(text: str) -> str:
     """Return a text compressed and in base 85, shorter than base 64; `loader.js` reads it."""
-    # Without "<", nothing in it can end or change the element.
+    # Without "<", nothing in it can end or change the element. Base 85 itself has no comma.
     return base64.b85encode(zlib.compress(text.encode(), 9)).decode("ascii").replace("<", ",")
 
 

@@ -36,6 +36,7 @@ from bayesgraph.tables import Table, as_numbers, columns_of
 # `bayesgraph.questions`, and adds up log odds along the arcs.
 
 
+# Number of values that are proposed for a number that changes.
 _GRID = 64
 
 
@@ -44,6 +45,7 @@ def order_of(model: models.Model) -> list[int]:
 
     Models without arcs of their own have that of their variables.
     """
+    # Only ensembles have weights.
     networks = [network for _, network in models.networks_in(model)]
     if len(networks) != 1 or len(model.weights):
         return list(range(len(model.variables)))
@@ -63,6 +65,7 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
     for index, variable in enumerate(model.variables):
         key = str(index)
         if index in cut:
+            # The lower end of the first interval, and the upper end of the last.
             ends = cut[index].edges[[0, -1]].tolist()
             flips[key] = {"range": ends, "whole": False, "cuts": list(cut[index].cuts)}
         elif isinstance(variable, Binned):
@@ -165,9 +168,12 @@ def take_snapshot(
         "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
+    # Of each number: the least and the greatest one that is not far outside, and those that are
+    # usual.
     for variable, place in model._expected.place.items():
         limits = np.nan_to_num(model._expected.limits[:, place])  # JSON has no infinity
         content["variables"][index_of[variable.name]]["limits"] = limits.tolist()
+    # Sliders have the ranges of flips, which `with_rows` replaces by those in a table.
     for key, flip in content["flips"].items():
         content["variables"][int(key)]["range"] = flip.get("range")
     # Where networks cut a number differently, the page has the number, not its intervals.
@@ -190,6 +196,7 @@ _VIEWS = ("auto", "network", "classifier")
 def _variable(variable: Variable, name: str, index_of: Mapping[Name, int]) -> Json:
     """Return a variable as the page takes it; `name` is its name as text."""
     item: Json = {"name": name, "kind": "discrete", "states": [], "typed": None}
+    # The text is not the name itself: in code for Python, the page writes the name's `repr`.
     if type(variable.name) is not str or variable.name != name:
         item["key"] = repr(variable.name)
     values: Sequence[Any] = ()
@@ -212,12 +219,13 @@ def _variable(variable: Variable, name: str, index_of: Mapping[Name, int]) -> Js
 
 def findings(model: models.Model, evidence: EvidenceLike) -> Json:
     """Return evidence as the page takes it: by number of the variable, states by their place."""
+    # Values and codes of observed variables are `hard`; log likelihoods of states are `soft`.
     case = models.read_case(model, evidence)
     entries: Json = {}
     for index, value in case.hard.items():
         variable = model.variables[index]
         if isinstance(variable, CountVector):
-            items = np.flatnonzero(value)
+            items = np.flatnonzero(value)  # counts of zero are left out
             counts = dict(zip(map(str, items.tolist()), value[items].tolist(), strict=True))
             entries[str(index)] = {"counts": counts}
         else:

@@ -18,6 +18,7 @@ from bayesgraph.questions import NextQuestion, RankedQuestion, TableDrift, Torna
 # ------------------- Tornado chart: how far a probability moves with single parameters or findings
 
 
+# Maximum length of names and states.
 _LONGEST = 40
 # Characters of a line of a label, and of each name within a longer label, from long to short.
 _LINE, _NAMES = 38, (72, 64, 52, 40, 32, 24, 18, 14, 11)
@@ -76,6 +77,7 @@ def tornado_figure(
 
 
 def _end(value: Any) -> str:
+    """Return the value of a parameter, or the state of a finding, as text."""
     return number(value) if isinstance(value, float) else style.shown_names([value])[0]
 
 
@@ -96,7 +98,7 @@ def _with_short_names(label: str, longest: int) -> str:
     """Return a label whose names and states have a maximum length; short labels stay."""
     if len(label) <= _LINE:
         return label
-    # Names, and what is between them, in turn.
+    # Names (at even places) and what is between them, in turn.
     parts = _BETWEEN.split(" ".join(label.split()))
     parts[::2] = [texts([name], longest)[0] if name else "" for name in parts[::2]]
     return "".join(parts)
@@ -194,7 +196,8 @@ def next_question_figure(
     if not shown:
         raise DataError("There is no question to rank: nothing to draw.")
     finite = [question.score for question in shown if math.isfinite(question.score)]
-    # What is free has an infinite score; its bar is a little longer than all others.
+    # What is free has an infinite score; its bar is a little longer than all others. Without others
+    # any length will do.
     free = 1.1 * (max(finite, default=0.0) or 1.0)
     bars = []
     for row, question in enumerate(shown):

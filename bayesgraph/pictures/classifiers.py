@@ -77,6 +77,7 @@ def evaluation_figure(
     one_of("curve", curve, _CURVES)
     title, labels = _CURVES[curve]
     display = RocCurveDisplay if curve == "roc" else PrecisionRecallDisplay
+    # In inches: a class in the confusion matrix needs 0.45; labels and headings need the rest.
     side = max(style.PANEL, *(0.45 * len(result.classes) for result in results))
     figure = style.new_figure(3 * (side + 0.9), len(results) * (side + 1.1))
     grid = figure.subplots(len(results), 3, squeeze=False)
@@ -84,6 +85,7 @@ def evaluation_figure(
         names, is_binary = style.shown_names(result.classes), len(result.classes) == 2
         matrix = ConfusionMatrixDisplay(result.confusion, display_labels=names)
         look = {"cmap": "Blues", "colorbar": False, "values_format": ",d"}
+        # Long names below the matrix are turned, as they would cover each other.
         matrix.plot(ax=confusion, xticks_rotation=45 if len("".join(names)) > 24 else 0, **look)
         style.heading(confusion, result.name, f"accuracy {result.accuracy:.1%}")
         # The ROC curve of the first of two classes mirrors that of the second.
@@ -113,12 +115,21 @@ def _draw_calibration(axes: style.Axes, truth: NDArray[np.bool_], shares: Floats
 
     Lines through the points are intervals of the share that came true, with a probability of 95 %
     from Jeffreys' prior (Brown, Cai and DasGupta 2001).
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    truth : ndarray of bool, shape (n_rows,)
+        Whether what was predicted came true.
+    shares : ndarray, shape (n_rows,)
+        Its predicted probabilities.
     """
+    # Sums over the rows of each bin, which begin at `starts` in ascending order.
     order, starts = equal_bins(shares)
     n_rows = np.diff(starts, append=len(shares))
     hits = np.add.reduceat(truth[order].astype(np.float64), starts)
     predicted, share = np.add.reduceat(shares[order], starts) / n_rows, hits / n_rows
-    # The posterior of the share: a beta distribution.
+    # The posterior of the share: a beta distribution, of which the prior has the parameters 1/2.
     a, b = hits + 0.5, n_rows - hits + 0.5
     reach = [share - betaincinv(a, b, 0.025), betaincinv(a, b, 0.975) - share]
     axes.plot([0, 1], [0, 1], "k:", linewidth=0.8)
@@ -175,12 +186,15 @@ def ranking_figure(
         truth, shares = _ranked(result, chosen)
         if curve == "roc":
             x, y, _ = roc_curve(truth, shares)
+            # Heights of the line of chance at the left and the right end: the diagonal.
             area, chance, steps = auc(x, y), [0.0, 1.0], "default"
         else:
             y, x, _ = precision_recall_curve(truth, shares)
             # The line of chance is level: there the precision is the share of the class.
             area, chance = average_precision_score(truth, shares), [truth.mean()] * 2
+            # Average precision is the area below steps, not below lines.
             steps = "steps-post"
+        # The line of chance is drawn once.
         if not k:
             axes.plot([0, 1], chance, color=FRAME, linewidth=0.8, zorder=1)
         look = {
@@ -214,8 +228,10 @@ def _ranked(result: Evaluation, positive: Any) -> tuple[NDArray[np.bool_], Float
 
 # Number of grid points on a side; lines between classes are interpolated between grid points.
 _GRID_POINTS = 160
+# Share of the range of the points that is added at each end of an axis.
 _MARGIN = 0.08
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Side of the panel in inches.
 _PANEL = 3.7
 
 
@@ -277,12 +293,14 @@ def plot_decision_boundary(
     if ax is None:
         ax = style.new_figure(_PANEL + 2.2, _PANEL + 0.6).add_subplot()
     look = {"origin": "lower", "aspect": "auto", "interpolation": "bilinear", "zorder": 0}
+    # The extent is left, right, bottom and top.
     ax.imshow(_background(np.exp(log_proba)), extent=limits.ravel(), **look)
     n = log_proba.shape[-1]
     for k in range(n if n > 2 else 1):  # the border of one of two classes is that of the other
-        rest = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
+        # The most probable of the other classes; a single class has none.
+        others = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
         # Clipped, so that a line is also drawn at the border of an impossible class.
-        lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
+        lead = np.clip(log_proba[..., k] - others, -50.0, 50.0)
         if lead.min() < 0 < lead.max():
             ax.contour(*grid, lead, levels=[0.0], colors=[INK], linewidths=1.1, zorder=2)
     for k, name in enumerate(style.shown_names(clf.classes_)):
@@ -347,7 +365,8 @@ def _limits(points: Floats) -> Floats:
     """Return the limits (low, high) of both axes, shape (2, 2), with a margin around the points."""
     low, high = points.min(axis=0), points.max(axis=0)
     margin = _MARGIN * np.where(high > low, high - low, 1.0)
-    # Without negative values there is no margin below 0, where the density may be zero.
+    # Without negative values there is no margin below 0, where the density may be zero: of positive
+    # ones it leads at most half of the way to 0.
     minimum = np.where(low > 0, 0.5 * low, np.where(low == 0, 0.0, -np.inf))
     return np.stack([np.maximum(low - margin, minimum), high + margin], axis=1)
 
@@ -377,6 +396,7 @@ def _background(proba: Floats) -> Floats:
     # 0 where all classes are equally probable, 1 where one is certain.
     share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
     palette = style.matplotlib("colors").to_rgba_array(COLOURS)[:, :3]
+    # From 8 to 45 per cent of the colour, the rest is white; points of the same colours stand out.
     strength = (0.08 + 0.37 * np.clip(share, 0, 1))[..., None]
     return np.asarray(1.0 - strength * (1.0 - palette[proba.argmax(axis=-1)]))
 

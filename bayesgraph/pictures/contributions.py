@@ -25,6 +25,7 @@ from bayesgraph.questions import Contribution, Contributions, Shape, Shapes, sig
 
 _FOR, _AGAINST = COLOURS[0], COLOURS[1]
 _LONGEST_LABEL = 36
+# Height of a bar in inches.
 _ROW = 0.3
 # Tolerance of rounding: a remainder below this share of a term is not drawn.
 _NOTHING = 1e-9
@@ -70,6 +71,7 @@ def contributions_figure(
     # The bars of the prior and of the findings; infinite findings (arrows) are last. If `arcs` is
     # true, a finding is split into its contribution alone and the contributions of arcs.
     terms = contributions.sorted_terms()
+    # One finding too many takes no more room than the bar of the others.
     shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
     shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
     values = [number(t.value) if isinstance(t.value, float) else t.value for t in shown]
@@ -87,8 +89,8 @@ def contributions_figure(
     axes = style.new_figure(7.4, _ROW * len(bars) + 1.5).add_subplot()
     _draw(axes, bars)
     (positive,) = style.shown_names([contributions.positive])
-    rest = "the rest" if contributions.negative is None else contributions.negative
-    note = f"log odds of {positive} against {style.shown_names([rest])[0]}: {signed(total, 2)}, "
+    opposed = "the rest" if contributions.negative is None else contributions.negative
+    note = f"log odds of {positive} against {style.shown_names([opposed])[0]}: {signed(total, 2)}, "
     note += f"a probability of {percentage(contributions.probability)}"
     heading = f"Evidence for {contributions.target.name} = {positive}"
     style.heading(axes, heading if title is None else title, note)
@@ -96,7 +98,10 @@ def contributions_figure(
 
 
 class _Bar(NamedTuple):
-    """One bar of the figure: the prior, a finding or, if `piece` is true, a part of a finding."""
+    """One bar of the figure: a finding or, if `piece` is true, a part of a finding.
+
+    The bars of the prior and of the total are `grey`. The value is in log odds.
+    """
 
     label: str
     value: float
@@ -126,8 +131,10 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
     # Each part ends at the sum of those down to it (an infinite one adds nothing), the total at its
     # own value.
     ends = [*np.cumsum(finite).tolist(), total.value]
+    # Each part starts at the end of the one before it.
     starts = [0.0, *ends[:-2], 0.0]
     low, high = min(0.0, *ends[:-1]), max(0.0, *ends[:-1])
+    # Room for notes beyond the ends of bars, and for arrows.
     infinite = not all(math.isfinite(bar.value) for bar in parts)
     room = (0.25 if infinite else 0.13) * max(high - low, 1e-3)
     edges = (low - room, high + room)
@@ -140,8 +147,9 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
         if not math.isfinite(bar.value):
             _arrow(axes, row, start, edges, bar.value, colour)
             continue
-        paler = 0.45 if bar.piece else 1.0
-        drawn.append(style.Bar(row, end, signed(bar.value, 2), colour, start, not is_for, paler))
+        alpha = 0.45 if bar.piece else 1.0
+        # A bar against the class leads to the left, and has its note there.
+        drawn.append(style.Bar(row, end, signed(bar.value, 2), colour, start, not is_for, alpha))
         if not is_total:
             axes.plot([end, end], [row, row + 1], color=FRAME, linewidth=0.7, zorder=1)
     style.draw_bars(axes, [bar.label for bar in bars], drawn)
@@ -177,12 +185,15 @@ def _arrow(
 # explainable boosting machines (Lou, Caruana, Gehrke and Hooker 2013). Below them are the rows.
 
 
+# Maximum number of panels side by side, and the size of one in inches.
 _COLUMNS, _WIDTH, _HEIGHT = 3, 3.1, 2.5
 # Maximum numbers of curves and of categories in a panel.
 _MAX_CURVES, _MAX_STATES = len(COLOURS), 12
+# Maximum lengths of the names of states, and of cut points.
 _LONGEST, _LONGEST_CUT = 12, 8
 # Total length of labels of categories from which they are turned.
 _LONG = 24
+# Ratio of the heights of the curves and of the shares of the rows below them.
 _CURVES, _ROWS = (5, 1)
 
 
@@ -221,6 +232,7 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     # axis of `log_odds` has the curves, the others the states.
     effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in shown)
     curves = sorted(np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES].tolist())
+    # All panels of single features have the same limits, from the largest effect.
     single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
     top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
     n_columns = min(_COLUMNS, len(shown))
@@ -353,6 +365,8 @@ def _draw_pair(figure: style.Figure, axes: style.Axes, term: Shape) -> None:
     """Draw the interaction of two features: a cell for each pair of their states."""
     n_curves = term.log_odds.shape[-1]
     first, second = term.variables
+    # One curve has effects of both signs, around white; of several the range over the classes is
+    # drawn, from 0 on.
     values = term.log_odds[..., 0] if n_curves == 1 else np.ptp(term.log_odds, axis=-1)
     largest = max(float(np.abs(values).max()), 1e-3)
     low = -largest if n_curves == 1 else 0.0
@@ -374,7 +388,10 @@ def _draw_pair(figure: style.Figure, axes: style.Axes, term: Shape) -> None:
 
 
 def _label_states(axis: style.Axes, variable: Discrete) -> None:
-    """Label an axis of cells: ends of intervals between them, categories in their middle."""
+    """Label an axis of cells: ends of intervals between them, categories in their middle.
+
+    The cell of a state reaches from its code to the next one.
+    """
     if isinstance(variable, Binned):
         places: Any = np.arange(1.0, variable.cardinality)
         names = _cut_labels(variable.cuts)

@@ -173,6 +173,7 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     Of an average of a network and random trees it is the network: trees of all features have an arc
     from each of them, which shows nothing.
     """
+    # A mixture of networks is a joint distribution, which an average of their predictions is not.
     if model._is_joint or len(model.networks) < 2:
         return model, []
     n_trees = [_n_trees(network) for network in model.networks]
@@ -189,7 +190,7 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
 
 
 def _n_trees(network: _Drawn) -> int:
-    """Return the number of trees in the averages of trees of a network."""
+    """Return the number of trees in the averages of trees of a network; a single tree is none."""
     cpds = [cpd for _, inner in models.networks_in(network) for cpd in inner.cpds]
     numbers = [len(c.trees.roots) for c in cpds if isinstance(c, models.TreesCPD)]
     return sum(n for n in numbers if n > 1)
@@ -232,7 +233,15 @@ def _defaults(rankdir: str) -> list[str]:
 
 
 class _Number(NamedTuple):
-    """A number on an arc: its value, its texts on the arc and in the tooltip, and under a name."""
+    """A score or an exponent of an arc.
+
+    Attributes
+    ----------
+    value : float
+        The width of the arc is by it.
+    label, whole, under : str
+        Its texts on the arc, in the tooltip, and under the name of the child.
+    """
 
     value: float
     label: str
@@ -242,7 +251,24 @@ class _Number(NamedTuple):
 
 @dataclass(frozen=True)
 class _Drawing:
-    """A model and the options of its drawing, with methods that return DOT statements."""
+    """A model and the options of its drawing, with methods that return DOT statements.
+
+    Attributes
+    ----------
+    model : Model
+    titles : mapping from name to str
+        Names as they are shown, shortened and different.
+    ids : mapping from name to str
+        Names of the nodes in DOT.
+    evidence : Evidence
+        One row.
+    target : Variable or None
+        The node to highlight.
+    posteriors : mapping from Variable to Posterior or NumberMixture
+        Of the unobserved variables that have one, if beliefs are drawn.
+    states, beliefs, tables, scores, arc_probabilities, max_states, max_rows
+        Options of `model_to_dot`.
+    """
 
     model: _Drawn
     titles: Mapping[Name, str]
@@ -306,12 +332,13 @@ class _Drawing:
         return [
             self.node(net.variable(hub), cpds[hub]),
             *_box(nodes, note),
-            *self.arrow_to_box(hub, tops or members[:1]),  # each may be a parent of each
+            # In a mixture all in the box may have parents there.
+            *self.arrow_to_box(hub, tops or members[:1]),
             *caption,
         ]
 
     def numbers(self, arcs: Iterable[Arc]) -> tuple[dict[Arc, _Number], str]:
-        """Return the scores or the exponents of arcs, and what they are."""
+        """Return the scores or the exponents of arcs that have one, and in words what they are."""
         net, numbers = self.model, {}
         if self.arc_probabilities is not None:
             return {}, ""
@@ -330,7 +357,7 @@ class _Drawing:
             label, whole = (_exponent(exponent, digits) or "1" for digits in (_DIGITS, 4))
             value = float(np.abs(exponent).max())
             numbers[arc] = _Number(value, label, f"exponent {whole}", f"exponent {label}")
-        return numbers, _whose(net.target, exponents.values())
+        return numbers, _caption_of_exponents(net.target, exponents.values())
 
     def arcs(
         self, arcs: Iterable[Arc], numbers: Mapping[Arc, _Number], what: str
@@ -349,10 +376,11 @@ class _Drawing:
                 # none.
                 share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
                 look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
+                # The feature of an exponent of 0 has no effect on the class.
                 if weighted and not share:
                     look |= {"color": display.PALE, "style": "dashed"}
                 tooltip += f": {whole}"
-            elif finite and not weighted:
+            elif finite and not weighted:  # other arcs have scores, this one has none
                 look = {"color": display.PALE, "penwidth": "0.7"}
             lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
         return lines, [f"numbers on arcs: {what}"] if drawn else []
@@ -520,6 +548,7 @@ class _Drawing:
         else:
             return ""  # no posterior, as in a factor graph over counts that are not observed
         if isinstance(variable, Binned):
+            # The central range of probability 0 is the interval that has the median.
             median = "" if posterior is None else interval_text(*posterior.range(0.0))
             heading = f"median in {median}" if median else self.observed(variable)
             return dot_labels.histogram(variable, shares, colour, heading)
@@ -543,7 +572,7 @@ def _box(inner: Iterable[str], note: str) -> list[str]:
     return ["subgraph cluster_plate {", *(f"  {line}" for line in lines), "}"]
 
 
-def _whose(target: Discrete, exponents: Iterable[Floats]) -> str:
+def _caption_of_exponents(target: Discrete, exponents: Iterable[Floats]) -> str:
     """Return the caption of exponents, with the classes if exponents differ between classes."""
     if all(len(_exponent_texts(values, _DIGITS)) == 1 for values in exponents):
         return "exponents"
@@ -554,7 +583,10 @@ def _whose(target: Discrete, exponents: Iterable[Floats]) -> str:
 
 
 def _row_length(n: int) -> int:
-    """Return the number of nodes in each row in which n nodes without arcs are arranged."""
+    """Return the number of nodes in each row in which n nodes without arcs are arranged.
+
+    More than fit into one row make about a square.
+    """
     return n if n <= _ROW else math.ceil(n / math.isqrt(n))
 
 
@@ -571,6 +603,7 @@ def _exponent(values: Floats, digits: int = 4) -> str:
 def _exponent_texts(values: Floats, digits: int) -> list[str]:
     """Return exponents as texts; only one text if all of them read the same."""
     flat = values.reshape(-1)
+    # Several exponents beside each other have at most three digits.
     digits = digits if (flat == flat[0]).all() else min(digits, 3)
     shown = [models.number(float(value), digits) for value in flat]
     return shown if len(set(shown)) > 1 else shown[:1]

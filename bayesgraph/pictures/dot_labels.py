@@ -19,11 +19,13 @@ from bayesgraph.core.variables import Binned, Continuous, Count, CountVector, Di
 from bayesgraph.inference import NumberMixture
 from bayesgraph.models import Description, number, state_texts, texts
 
+# White, in red, green and blue.
 _GROUND = (255, 255, 255)
 
 NAME_SIZE, TEXT_SIZE, NOTE_SIZE = "12", "10", "9"
 LONGEST_NAME, LONGEST_STATE, _LONGEST_CUT = 36, 24, 8
 _LONGEST_LINE = 38
+# In points: a bar, the columns below a curve (their number first), and the texts of its ends.
 _BAR_WIDTH, _BAR_HEIGHT = 84, 9
 _CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
 _ENDS_HEIGHT = 14
@@ -61,12 +63,14 @@ def quoted_string(text: str) -> str:
 
 
 def _one_string(text: str) -> str:
+    """Return a text as one quoted string of the DOT language."""
     inner = text.replace("\\", "\\\\").replace('"', '\\"')
     # Graphviz looks for XML entities in quoted strings too: &amp; keeps "&lt;" from becoming "<".
     return f'"{inner.replace("&", "&amp;")}"'
 
 
 def _printable(text: str) -> str:
+    """Return a text as one line, without characters that cannot be printed."""
     return printable(" ".join(text.splitlines()).replace("\t", " "))
 
 
@@ -120,6 +124,7 @@ def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
     if math.isfinite(value) and math.isfinite(sd) and sd > 0:
         # Places after the point of the second significant digit of `sd`.
         decimals = 1 - math.floor(math.log10(sd))
+        # Very large and very small numbers are shown by their significant digits instead.
         if -4 < decimals <= 6 and abs(value) < 1e6:
             # Adding zero turns minus zero into zero.
             shown = round(value, max(decimals, 0)) + 0.0
@@ -135,8 +140,8 @@ def tooltip(variable: Variable) -> str:
     is_vector = isinstance(variable, CountVector)
     values: Sequence[Any] = variable.items if isinstance(variable, CountVector) else variable.states
     shown = ("counts of " if is_vector else "") + ", ".join(texts(values[:_MAX_IN_TOOLTIP], 200))
-    rest = len(values) - _MAX_IN_TOOLTIP
-    return f"{variable.name}: {shown}" + (f" and {rest} more" if rest > 0 else "")
+    n_more = len(values) - _MAX_IN_TOOLTIP
+    return f"{variable.name}: {shown}" + (f" and {n_more} more" if n_more > 0 else "")
 
 
 def value_list(variable: Variable, maximum: int) -> list[str]:
@@ -179,12 +184,15 @@ def small(text: str) -> str:
 
 
 def _several(values: Sequence[str], maximum: int, n: int) -> str:
-    """Return the first `maximum` of `n` texts as HTML-like text, broken into lines."""
+    """Return the first `maximum` of `n` texts as HTML-like text, broken into lines.
+
+    `values` are all texts, or at least those first ones.
+    """
     # One value too many takes no more room than the note that it is left out.
     shown = values if len(values) == n == maximum + 1 else values[:maximum]
-    rest = n - len(shown)
+    n_more = n - len(shown)
     lines = [""]
-    for text in [*shown, *([f"… {rest:,} more"] if rest else [])]:
+    for text in [*shown, *([f"… {n_more:,} more"] if n_more else [])]:
         joined = f"{lines[-1]} · {text}" if lines[-1] else text
         if len(joined) > _LONGEST_LINE and lines[-1]:
             lines.append(text)
@@ -228,7 +236,8 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -
     shown_codes = np.sort(np.argsort(-probabilities, kind="stable")[:maximum])
     names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))
-    # The reader's font may be wider than the one that Graphviz measures.
+    # A gap of 0.7 points for each character, as the reader's font may be wider than the one that
+    # Graphviz measures.
     room = f'<TD WIDTH="{round(0.7 * max(len(names[code]) for code in shown_codes))}"></TD>'
     rows = []
     for code in shown_codes:
@@ -299,7 +308,7 @@ def histogram(variable: Binned, probabilities: Floats, colour: str, heading: str
 
 
 def _column_plot(text: str, masses: Sequence[float], colours: Sequence[str], axis: str) -> str:
-    """Return text above a plot of masses in columns above an axis, if there are any."""
+    """Return text above a plot of masses as columns on an axis; without masses the text alone."""
     rows = [text]
     if masses:
         # The highest column has the whole height.
@@ -313,7 +322,7 @@ def _column_plot(text: str, masses: Sequence[float], colours: Sequence[str], axi
 def _ends(*shown: str) -> str:
     """Return the texts of both ends of an axis, as HTML-like text below it."""
     left, right = (small(end) for end in shown)
-    # Very long numbers need more width than the curve.
+    # Very long numbers, of about 7 points a character, need more width than the curve.
     half = max(_CURVE_COLUMNS * _CURVE_STEP // 2, 7 * max(map(len, shown)))
     cells = (
         f'<TD WIDTH="{half}" ALIGN="LEFT">{left}</TD><TD WIDTH="{half}" ALIGN="RIGHT">{right}</TD>'
@@ -348,7 +357,7 @@ def table(local: Description) -> str:
 
 
 def _mixed(colour: Sequence[int], share: float) -> str:
-    """Return the mixture of a share of a colour with the ground, as ``#rrggbb``."""
+    """Return the mixture of a share of a colour (red, green, blue) with white, as ``#rrggbb``."""
     parts = (
         round(ground + (full - ground) * min(max(share, 0.0), 1.0))
         for ground, full in zip(_GROUND, colour, strict=True)

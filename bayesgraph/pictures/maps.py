@@ -20,6 +20,7 @@ from bayesgraph.questions import Correspondence
 # ---------- Labels of points that do not cover each other: each takes the first place that is free
 
 
+# Size of the font, in points.
 _SIZE = 8.5
 # Distances of labels from their points, in points; from the second on a line leads to the label.
 _DISTANCES = (6.0, 16.0, 28.0, 42.0)
@@ -27,9 +28,12 @@ _DISTANCES = (6.0, 16.0, 28.0, 42.0)
 _ANGLES = np.radians((35, -35, 145, -145, 0, 180, 90, -90))
 _DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
 # Places of labels around a point, near ones first, and the point of a label that lies there, as
-# shares of its size: the one that faces the point.
+# shares of its width and height: the one that faces the point. It is at half of the height, and at
+# the left side of labels on the right, at the right side of those on the left; rounding makes the
+# cosine of a right angle 0, the middle of the label.
 _PLACES = np.concatenate([distance * _DIRECTIONS for distance in _DISTANCES])
 _FACING = np.tile(0.5 - 0.5 * np.sign(_DIRECTIONS.round(6)) * (1, 0), (len(_DISTANCES), 1))
+# Half of the side of the square that is kept free around a point, in points.
 _MARKER = 5.0
 # Width of the strips at the axes that tick labels take.
 _MARGIN = 60.0
@@ -73,9 +77,11 @@ def write_labels(panel: Axes, groups: Sequence[tuple[Floats, Sequence[str], str]
         boxes = np.hstack([point + shifts, point + shifts + size])[:, None]
         # The sides of what each place shares with all that is taken; negative ones are gaps.
         sides = np.minimum(boxes[..., 2:], taken[:, 2:]) - np.maximum(boxes[..., :2], taken[:, :2])
+        # The place of the smallest sum of shared areas, the first of them.
         best = sides.clip(0.0).prod(axis=-1).sum(axis=-1).argmin()
         taken = np.concatenate([taken, boxes[best]])
         text.set_position(shifts[best])
+        # The label is farther than the first distance: a line leads to it.
         if best >= len(_DIRECTIONS):
             line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.5, "shrinkB": _MARKER}
             look = {"textcoords": "offset points", "arrowprops": line, "zorder": 2}
@@ -85,6 +91,7 @@ def write_labels(panel: Axes, groups: Sequence[tuple[Floats, Sequence[str], str]
 # --------------------------------- Maps: states, classes, variables and rows as points on two axes
 
 
+# Side of a map in inches.
 _SIDE = 5.2
 # One more than colours, so that the pair of marker and colour is a variable's own for long.
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
@@ -134,6 +141,7 @@ def correspondence_figure(
     for number, points in enumerate(analysis.points):
         colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
         where = _padded(points.coordinates, pair)
+        # All masses sum to 1: with more variables each is smaller.
         area = 20 + 300 * points.masses * len(analysis.points) ** 0.5
         look = {"color": colour, "marker": marker, "alpha": 0.75, "linewidth": 0, "zorder": 3}
         panel.scatter(*where.T, s=area, label=texts([points.variable.name], _LONGEST)[0], **look)

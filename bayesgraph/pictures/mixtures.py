@@ -22,6 +22,7 @@ from bayesgraph.pictures import style
 # --------------------------------------- Figures of posteriors of numbers and of vectors of counts
 
 
+# Of a figure, in inches.
 _WIDTH, _HEIGHT = 5.4, 3.0
 # Probability below and above what is drawn, and points of a curve.
 _TAIL, _POINTS = 0.002, 400
@@ -92,6 +93,7 @@ def _draw_curve(
     # A count has probabilities at whole numbers only: its curve has steps.
     x = np.floor(x) if posterior.whole else x
     logs = posterior.log_densities(x)
+    # A column for each component, times its weight.
     parts = np.exp(logs) * posterior.weights
     # The density may be infinite at an end, which is left out.
     parts = np.where(np.isfinite(parts), parts, np.nan)
@@ -140,7 +142,8 @@ def course_figure(
     # All slices from the first to the last; those without a row are NaN.
     whole = np.full((numbers[-1] - numbers[0] + 1, values.shape[1]), np.nan)
     whole[numbers - numbers[0]] = values
-    # A slice is as wide as a step, so that one alone is seen, and gaps are.
+    # A slice is as wide as a step, so that one alone is seen, and gaps are: each has two points, at
+    # its left and its right edge.
     x = np.repeat(np.arange(len(whole) + 1) + numbers[0] - 0.5, 2)[1:-1]
     columns = np.repeat(whole, 2, axis=0).T
     axes = style.new_figure(1.7 * style.PANEL + 0.6, _HEIGHT).add_subplot()
@@ -154,6 +157,7 @@ def course_figure(
         note = f"{where}probabilities of its states"
     else:
         # Columns of a number are its mean and its variance.
+        # Half of the width of the central interval of a Gaussian.
         half = NormalDist().inv_cdf(0.5 + probability / 2) * np.sqrt(columns[1])
         mean, look = columns[0], {"color": COLOURS[0], "alpha": 0.35, "linewidth": 0}
         axes.fill_between(x, mean - half, mean + half, **look)
@@ -318,8 +322,11 @@ def prequential_figure(
 
 
 def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: str) -> None:
-    # Each result has a colour of its own; after the last colour, dashes begin. The legend has the
-    # last value of the curve.
+    """Draw the curve of each result, and its alarms as dotted lines.
+
+    Each result has a colour of its own; after the last colour, dashes begin. The legend has the
+    last value of the curve.
+    """
     for i, (name, (_, result)) in enumerate(zip(names, named, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
         dash = style.DASHES[i // len(COLOURS) % len(style.DASHES)]
@@ -341,7 +348,7 @@ def _shown(named: Named) -> list[str]:
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:
-    # The line below the title: over which rows values are means, and what lines are.
+    """Return the line below the title: over which rows values are means, and what lines are."""
     over = ", ".join(dict.fromkeys(result.averaging for result in results))
     parts = [f"over {over}"]
     if any(len(result.alarms) for result in results):

@@ -29,17 +29,23 @@ from bayesgraph.questions import Contrast
 if TYPE_CHECKING:
     from bayesgraph.classifiers import NetworkClassifier
 
+# Points of the longest ruler.
 _POINTS = 100.0
+# In inches: the figure, and the height of a ruler.
 _WIDTH, _ROW = 8.6, 0.62
 # Width of a character of a label, and minimum gap between two labels, in points of the nomogram.
 _CHARACTER, _GAP = 1.05, 1.2
+# Distances of labels from their ruler, in rows: above it if positive, below if negative.
 _LEVELS = (0.2, -0.2, 0.42, -0.42)
+# The same of the branches of a ruler from its middle.
 _BRANCH = 0.1
+# Number of values of a number at which its log odds are computed.
 _SAMPLES = 801
 # Probability of each of the two tails that the ruler of a continuous feature leaves out.
 _TAIL = 0.005
 # Maximum magnitude of the log odds on the ruler of the probability.
 _LARGEST_ODDS = 5.5
+# Probabilities that have ticks, and their complements.
 _PROBABILITIES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
@@ -111,6 +117,7 @@ def nomogram_figure(
             )
     rulers = [_ruler(network, variable, contrast) for variable in clf.features_]
     shown = sorted(rulers, key=lambda ruler: -np.ptp(ruler.log_odds))[:max_features]
+    # The log odds in a row without evidence.
     prior = float(contrast(network._log_posterior_rows(target, Evidence(1, {})))[0])
     label, other = (
         style.shown_names([target.states[code]])[0]
@@ -142,6 +149,7 @@ def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> 
         values = np.linspace(marginal.quantile(_TAIL), marginal.quantile(1 - _TAIL), _SAMPLES)
     factor = network[variable.name].potential(Evidence(len(values), {variable: values}))
     assert isinstance(factor, Factor)  # the class is the only parent
+    # Of the log likelihoods, shape (n_values, n_classes).
     log_odds = contrast(factor.aligned([contrast.target]))
     if isinstance(variable, Discrete) and not np.isfinite(log_odds).all():
         state = variable.states[int(np.flatnonzero(~np.isfinite(log_odds))[0])]
@@ -159,7 +167,7 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
     """Draw all rulers: points, features, total points and the probability."""
     lows = [float(ruler.log_odds.min()) for ruler in rulers]
     spans = [float(np.ptp(ruler.log_odds)) for ruler in rulers]
-    # Points of a unit of log odds.
+    # Points of a unit of log odds; the bound is for features that have no effect at all.
     unit = _POINTS / max(*spans, 1e-12)
     ends = np.array([0.0, _POINTS])
     tens = np.arange(0, _POINTS + 1, 10)
@@ -175,7 +183,7 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
         look = {"markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": COLOURS[1]}
         axes.plot(-low * unit, row, "D", **look, zorder=4, clip_on=False)
     # The rulers of the total points and of the probability leave out what is near 0 and 1.
-    # No points are the log odds `offset`.
+    # A total of no points stands for the log odds `offset`, the largest total for offset + span.
     row, offset, span = len(rulers) + 1, prior + sum(lows), sum(spans)
     least, most = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
     if least >= most:  # all sums are outside the limits
@@ -184,13 +192,15 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
     # From log odds to places on the ruler, which is as long as that of the points.
     at = np.interp(offset + totals / unit, [least, most], ends)
     _scale(axes, row, ends, at, [f"{total:.0f}" for total in totals], _LEVELS[:1])
+    # The complements in ascending order, without that of 0.5, which is there already.
     shares = np.array([*_PROBABILITIES, *(1 - p for p in _PROBABILITIES[-2::-1])])
-    odds = np.log(shares / (1 - shares))
-    inside = (odds >= least) & (odds <= most)
+    log_odds = np.log(shares / (1 - shares))
+    inside = (log_odds >= least) & (log_odds <= most)
     names = [percentage(float(p)).replace(".0%", "%") for p in shares[inside]]
-    at = np.interp(odds[inside], [least, most], ends)
+    at = np.interp(log_odds[inside], [least, most], ends)
     _scale(axes, row + 1, ends, at, names, _LEVELS[1:2])
     labels = ["points", *texts([r.variable.name for r in rulers], 24), "total points", probability]
+    # Rows are numbered downwards.
     axes.set(xlim=(-2, _POINTS + 2), ylim=(row + 1.7, -0.6))
     axes.set_yticks(range(row + 2), labels)
     for line, text in enumerate(axes.get_yticklabels()):
@@ -246,17 +256,17 @@ def _scale(
     look = {"color": colour, "zorder": 2, "clip_on": False}
     axes.plot([ends.min(), ends.max()], [y, y], linewidth=1.1, **look)
     # The right end of the last label at each level.
-    taken = dict.fromkeys(levels, -math.inf)
+    right_end = dict.fromkeys(levels, -math.inf)
     for i in np.argsort(places, kind="stable"):
         x, label = float(places[i]), labels[i]
         # Half of the width of the label.
         half = 0.5 * _CHARACTER * len(label)
-        free = [level for level in levels if taken[level] + _GAP <= x - half]
+        free = [level for level in levels if right_end[level] + _GAP <= x - half]
         level = free[0] if free else math.copysign(0.1, levels[0])
         # Rows are numbered downwards, so that up is negative.
         axes.plot([x, x], [y, y - level * 0.75], linewidth=0.7, **look)
         if free:
-            taken[level] = x + half
+            right_end[level] = x + half
             side = "bottom" if level > 0 else "top"
             axes.text(x, y - level, label, ha="center", va=side, fontsize=7.5, color=colour)
 

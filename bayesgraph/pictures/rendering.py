@@ -105,6 +105,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
     >>> print(bg.pictures.to_dot(net, states=False).splitlines()[-2])
       n0 -> n1 [tooltip="rain → wet"];
     """
+    # Estimators and results say what is drawn of them, and with which options.
     if hasattr(type(drawn), "_drawn"):
         drawn, preset = drawn._drawn
         options = preset | options
@@ -185,7 +186,18 @@ def to_graphviz(drawn: Any, **options: Any) -> graphviz.Source:
 
 
 def _picture(dot: str, form: str, dpi: str = "", timeout: float | None = None) -> bytes:
-    """Return a graph in a form of Graphviz, which reads it on standard input."""
+    """Return the bytes of a picture of a graph in the DOT language.
+
+    Parameters
+    ----------
+    dot : str
+    form : str
+        Format of Graphviz, such as "svg".
+    dpi : str
+        Dots per inch; by default Graphviz' own.
+    timeout : float, optional
+        In seconds; then a subprocess.TimeoutExpired is raised.
+    """
     program = shutil.which("dot")
     # Windows, and empty entries of the PATH, look in the working directory, as a relative path.
     if program is not None and os.path.isabs(program):

@@ -148,10 +148,10 @@ def horizontal_bars(
     draw_bars(axes, labels, bars)
     ends = [end for bar in bars for end in (bar.start, bar.end)]
     low, high = min(ends), max(ends)
-    # Characters of the longest note on the left and on the right, and units of the axis by inch.
+    # Characters of the longest note on the left and on the right, with two for the distance.
     left = max((len(bar.note) + 2 for bar in bars if bar.leftward), default=0)
     right = max((len(bar.note) + 2 for bar in bars if not bar.leftward), default=0)
-    # The bars have what the notes leave of the width of the axis.
+    # Units of the axis per inch: the bars have what the notes leave of its width.
     unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * (left + right))
     axes.set_xlim(low - unit * _CHARACTER * left, high + unit * _CHARACTER * right)
     axes.locator_params(axis="x", nbins=5, min_n_ticks=3)

@@ -22,7 +22,7 @@ _WIDE_FROM = 12
 _SHOWN = 0.95
 
 # State codes of each discrete parent that are possible after the splits above.
-_Left = Mapping[Variable, frozenset[int]]
+_Possible = Mapping[Variable, frozenset[int]]
 
 
 @style.styled()
@@ -119,23 +119,24 @@ def tree_to_dot(
             "it to see on what they split."
         )
     deepest = math.inf if max_depth is None else max_depth
-    whole: _Left = {p: frozenset(range(p.cardinality)) for p in cpd.discrete_parents}
+    anything: _Possible = {p: frozenset(range(p.cardinality)) for p in cpd.discrete_parents}
     splits, leaves, arcs = list[str](), list[str](), list[str]()
-    stack: list[tuple[int, int, _Left]] = [(int(tree.roots[0]), 0, whole)]
+    # Nodes whose subtrees are still to be drawn, with the number of splits above each.
+    stack: list[tuple[int, int, _Possible]] = [(int(tree.roots[0]), 0, anything)]
     while stack:
-        node, depth, left_over = stack.pop()
+        node, depth, possible = stack.pop()
         if tree.feature[node] < 0:
             leaves.append(_leaf(cpd, node, numbers, max(1, max_states)))
             continue
         if depth >= deepest:
-            leaves.append(_cut(cpd, node))
+            leaves.append(_subtree(cpd, node))
             continue
         splits.append(_split(cpd, node))
         for branch in tree.branches(node):
-            text, full, rest = _condition(cpd, node, branch, left_over)
+            text, full, possible_below = _condition(cpd, node, branch, possible)
             look = {"label": f" {text} ", "tooltip": full}
             arcs.append(statement(f"n{node} -> n{branch.node}", look))
-            stack.append((branch.node, depth + 1, rest))
+            stack.append((branch.node, depth + 1, possible_below))
     child = f"P({cpd.variable.name}" if numbers is None else f"p({numbers.variable.name}"
     parents = ", ".join(str(parent.name) for parent in cpd.parents)
     heading = f"{child} | {parents})" if parents else f"{child})"
@@ -179,7 +180,7 @@ def _leaf(cpd: TreesCPD, node: int, numbers: GaussianCPD | None, max_states: int
     return _box(cpd, node, text, fillcolor=BOX, color=LINE, tooltip=tooltip)
 
 
-def _cut(cpd: TreesCPD, node: int) -> str:
+def _subtree(cpd: TreesCPD, node: int) -> str:
     """Return the DOT statement of a box drawn for a subtree, with its number of leaves."""
     n_leaves, waiting = 0, [node]
     while waiting:
@@ -205,18 +206,19 @@ def _box(cpd: TreesCPD, node: int, text: str, **look: str) -> str:
 
 
 def _condition(
-    cpd: TreesCPD, node: int, branch: Branch, left_over: _Left
-) -> tuple[str, str, _Left]:
+    cpd: TreesCPD, node: int, branch: Branch, possible: _Possible
+) -> tuple[str, str, _Possible]:
     """Return (short condition, full condition, possible states) of a branch of a split.
 
-    `left_over` has the states of each discrete feature that are still possible at the node.
+    `possible` has the states of each discrete feature that are still possible at the node; those
+    that are returned are possible below the branch.
     """
     parent = cpd.parents[cpd.trees.feature[node]]
     if not isinstance(parent, Discrete):
         short = interval_text("", branch.low, branch.high)
         full = interval_text(str(parent.name), branch.low, branch.high, repr)
-        return short, full, left_over
-    here = left_over[parent]
+        return short, full, possible
+    here = possible[parent]
     chosen = here & frozenset(np.flatnonzero(branch.states).tolist())
     names = texts(parent.states, dot_labels.LONGEST_STATE)
     inside = [names[code] for code in sorted(chosen)]
@@ -225,7 +227,8 @@ def _condition(
     text = ", ".join(inside[:_MAX_LISTED]) or "(nothing)"
     if len(inside) > _MAX_LISTED:
         text += f" … {len(inside) - _MAX_LISTED} more"
+    # A chain: many states are inside, and a few, but one at least, are left out.
     if len(inside) > _MAX_LISTED >= len(outside) > 0:
         text = f"not {' or '.join(outside)}"
     full = f"{parent.name}: {', '.join(inside) or 'nothing is left'}"
-    return text, full, {**left_over, parent: chosen}
+    return text, full, {**possible, parent: chosen}

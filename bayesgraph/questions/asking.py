@@ -279,12 +279,13 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     """
     assert model._compiled_tables is not None  # callers have checked it
     cards = model._compiled_tables.tables.arrays.cards
-    # Likelihoods of the target are left out here, and added to the evidence of its states below.
+    # Values and likelihoods by variable. Those of the target are left out here; its likelihoods are
+    # added to the evidence of its states below.
     hard, soft = case.without(target)[:2]
     cases = [Case({**hard, target: s}, soft) for s in range(int(cards[target]))]
-    work = model._work(All(), cases[0].pattern)
+    propagation = model._work(All(), cases[0].pattern)
     # The marginals of all free variables for each state of the target; None if it is impossible.
-    answers = [work.run(state) for state in cases]
+    answers = [propagation.run(state) for state in cases]
     logs = np.array([-np.inf if m is None else m.log_evidence for m in answers])
     posterior = normalised_if_possible(logs[None] + case.soft.get(target, 0.0))[0]
     if not posterior.any():
@@ -292,6 +293,7 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     free = [v for v in range(len(cards)) if v not in cases[0].hard]
     # P(x | e, t) of all free variables one after the other, for each state t.
     by_state = [np.zeros(int(cards[free].sum())) if m is None else m.flat for m in answers]
+    # Times P(t | e): a row for each state of each free variable, a column for each t.
     joint = np.ascontiguousarray(np.array(by_state).T) * posterior
     # The part after the last end is empty, and zip leaves it out.
     return posterior, dict(zip(free, np.split(joint, np.cumsum(cards[free])), strict=False))
@@ -334,7 +336,10 @@ def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Eviden
 
 
 def with_values(rows: Evidence, variable: Variable, values: NDArray[Any]) -> Evidence:
-    """Return each row once for each value of a variable, which takes the place of likelihoods."""
+    """Return each row once for each value of a variable, which takes the place of likelihoods.
+
+    The copies of a row follow one another, in the order of the values.
+    """
     copies = rows.rows(np.repeat(np.arange(rows.n_rows), len(values)))
     columns = {**copies.columns, variable: np.tile(values, rows.n_rows)}
     soft = {v: logs for v, logs in copies.likelihoods.items() if v != variable}
@@ -456,11 +461,12 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
             f"The posterior of {variable.name!r} is no mixture of normal distributions, and this "
             "model is no joint distribution: the worth of asking for it has no exact value."
         )
+    # log P(e); the case is one row.
     log_evidence = log_total(model._log_posterior_rows(terms.variable, rows))[0]
 
     def shares(x: Floats) -> Floats:
         """Return the part of each answer in information, gain and mass, shape (n_answers, 3)."""
-        # P(t | e, x) times p(x | e), or else p(t, x | e).
+        # P(t | e, x) times p(x | e), or else p(t, x | e), shape (n_answers, n_states).
         logs = model._log_posterior_rows(terms.variable, with_values(rows, variable, x))
         if is_gaussian:
             joint = normalised_if_possible(logs) * posterior.density(x)[:, None]
@@ -539,6 +545,7 @@ def _jumps(model: Model, variable: Continuous, step: float) -> Iterator[Floats]:
         if isinstance(cpd, HistogramCPD) and cpd.variable == variable:
             yield cpd.edges
         elif isinstance(cpd, TreesCPD) and variable in cpd.parents:
+            # Splits have their parents by index.
             yield cpd.trees.threshold[cpd.trees.feature == cpd.parents.index(variable)]
 
 
@@ -638,6 +645,7 @@ class NextQuestion(DisplayedByName):
     def _display(self) -> DisplayTable:
         shown = self.questions[:_MAX_LINES]
         is_scored = self.is_priced or self.ahead > 1
+        # A list times False is empty: these columns are left out.
         header = ["", "information (nats)", "gain", *["cost"] * self.is_priced]
         header += ["score"] * is_scored
         rows = [
@@ -700,7 +708,8 @@ class NextQuestions(Displayed):
         """The best question of each row; None if none is worth its price."""
         if not self.names:
             return [None] * len(self.scores)
-        # Rounded, so that the first of ties is the best; a NaN is no question.
+        # Rounded, so that the first of ties is the best. No score is below 0: a NaN, which is no
+        # question, comes last as -1.
         scores = np.where(np.isnan(self.scores), -1.0, self.scores)
         places = np.argmax(np.round(scores, 12), axis=1)
         top = scores[np.arange(len(scores)), places]
@@ -814,7 +823,8 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
         if ahead == 2:
             question = question._replace(score=_score_of_pairs(model, terms, rows, table, place))
         questions.append(question)
-    # From the highest score on, ties in the order of the candidates.
+    # From the highest score on, ties in the order of the candidates; rounded, since ties may differ
+    # in their last digits.
     questions.sort(key=lambda question: -np.round(question.score, 12))
     is_worth_it = bool(questions) and terms.is_worth_it(questions[0].score)
     return NextQuestion(
@@ -837,6 +847,7 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
         cases = [_case(model, rows, row) for row in range(rows.n_rows)]
         tables = [by_propagation(model, terms.target, case) for case in cases]
         before = np.array([posterior for posterior, _ in tables])
+        # With this shape also if there are no rows.
         before = before.reshape(rows.n_rows, terms.variable.cardinality)
     else:
         before = posterior_rows(model, terms.variable, rows)
@@ -848,7 +859,7 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
         if candidate in rows:
             is_open &= ~rows.observed_rows(candidate)
         if (indicator := indicators.get(v)) is not None and indicator in rows:
-            is_open &= rows.columns[indicator] != 1  # whose value is known to be missing
+            is_open &= rows.columns[indicator] != 1  # 1, "yes": it is known to be missing
         try:
             worths[v] = _worths(model, terms, v, rows, before, np.flatnonzero(is_open), tables)
         except errors.UnsupportedModelError as error:
@@ -881,30 +892,32 @@ def _worths(
     number: int,
     rows: Evidence,
     before: Floats,
-    places: NDArray[np.intp],
+    open_rows: NDArray[np.intp],
     tables: Sequence[Any] | None,
 ) -> Floats:
-    """Return information, gain and error of a candidate, shape (3, n_rows); NaN in other rows.
+    """Return information, gain and error of a candidate, shape (3, n_rows).
 
-    The argument `places` has the rows, and `tables` what `by_propagation` gives for each row, None
-    if the model is asked for rows instead.
+    They are those of the rows with the indices `open_rows`, and NaN in others. `number` is the
+    index of the candidate, and `tables` what `by_propagation` gives for each row, None if the model
+    is asked for rows instead.
     """
     candidate, target = model.variables[number], terms.variable
     worths = np.full((3, rows.n_rows), np.nan)
     if not isinstance(candidate, Discrete):
-        for row in places.tolist():
+        for row in open_rows.tolist():
             case = _case(model, rows, row)
             worths[:, row] = worth_of_number(model, terms, number, case, before[row])
         return np.asarray(np.maximum(worths, 0.0))
     step = max(1, _TOGETHER // candidate.cardinality)
-    for start in range(0, len(places), step):
-        part = places[start : start + step]
+    for start in range(0, len(open_rows), step):
+        chunk = open_rows[start : start + step]
         if tables is None:
-            joint = joint_rows(model, target, candidate, rows.rows(part))
+            joint = joint_rows(model, target, candidate, rows.rows(chunk))
         else:
-            joint = np.array([tables[row][1][number] for row in part.tolist()])
-        worths[:2, part] = np.sum(terms.worth(before[part, None], joint), axis=-1)
-        worths[2, part] = 0.0
+            joint = np.array([tables[row][1][number] for row in chunk.tolist()])
+        # Sums over the answers, the last axis; sums have no error.
+        worths[:2, chunk] = np.sum(terms.worth(before[chunk, None], joint), axis=-1)
+        worths[2, chunk] = 0.0
     # Rounding may give a worth of 0 a negative sign; NaN stays.
     return np.asarray(np.maximum(worths, 0.0))
 
@@ -931,11 +944,13 @@ def _score_of_pairs(
     candidate = model.variable(table.names[place])
     if isinstance(candidate, Discrete):
         answers: NDArray[Any] = np.arange(candidate.cardinality)
+        # P(x | e): the table of the only row, summed over the states of the target.
         shares = joint_rows(model, terms.variable, candidate, rows)[0].sum(axis=1)
     else:
         number, case = model._index_of[candidate.name], _case(model, rows, 0)
         answers = typical_answers(model, number, case)
         shares = np.full(len(RANKS), 1.0 / len(RANKS))
+    # A row for each answer, in which the other candidates are ranked.
     after = ranked_rows(model, terms, with_values(rows, candidate, answers))
     branches = []
     seconds = terms.values(after.information, after.gain)
@@ -1173,6 +1188,7 @@ class Questionnaire(Displayed):
         evidence = {**self.evidence, name: answer} if is_known else self.evidence
         after = replace(self, evidence=evidence)
         price = self.terms.prices.get(index, 0.0) if is_known else 0.0
+        # The posterior is computed here, so that an impossible answer is refused.
         step = Step(name, answer if is_known else None, price, after.posterior)
         return replace(after, steps=(*self.steps, step))
 
@@ -1190,9 +1206,11 @@ class Questionnaire(Displayed):
         return session
 
     def _display(self) -> DisplayTable:
+        # The state that is most probable now: the table follows its probability.
         state = self.posterior.argmax
         n_answers = sum(step.answer is not None for step in self.steps)
         cost = f", cost {rounded(self.spent, 6)}" if self.terms.is_priced else ""
+        # The evidence before the first question.
         asked = {step.name for step in self.steps}
         at_start = {name: value for name, value in self.evidence.items() if name not in asked}
         target = self.terms.variable.name

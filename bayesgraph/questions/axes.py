@@ -70,6 +70,7 @@ def _pair_tables(
         if model is not None:
             tables[i, j] = np.asarray(model.query([names[i], names[j]], evidence).probabilities)
         else:
+            # State codes: those of a row are the indices of its cell, which gets its weight.
             codes = tuple(rows.column(variable).astype(np.intp) for variable in pair)
             tables[i, j] = np.zeros([variable.cardinality for variable in pair])
             np.add.at(tables[i, j], codes, weights)
@@ -95,6 +96,7 @@ def signs(vectors: Floats) -> Floats:
 
     `vectors` has shape (p, k), one axis a column; of entries of equal size the first one counts.
     """
+    # Rounded, since entries of equal size may differ in their last digits.
     largest = np.argmax(np.abs(vectors).round(9), axis=0)
     return np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
@@ -279,6 +281,7 @@ def discriminant_axes(
     if len(states) < 2:
         raise DataError(f"Discriminant axes take two classes or more of {target!r}.")
     mean = shares @ means
+    # Axes k: classes, i and j: variables.
     between = np.einsum("k,ki,kj->ij", shares, means - mean, means - mean)
     scale = np.sqrt(within.diagonal())
     # Correlations have no units, so that the test of singularity does not depend on them.
@@ -295,6 +298,7 @@ def discriminant_axes(
     # If all classes have one mean, no axis is kept: all variances are rounding error.
     kept = order[variances[order] > _ROUNDING * max(variances[order[0]], _ROUNDING)]
     directions = vectors[:, kept] / scale[:, None]
+    # Scores have the variance 1 within the classes.
     correlations = within @ directions / scale[:, None]
     sign = signs(correlations)
     directions, correlations = directions * sign, correlations * sign
@@ -357,6 +361,7 @@ def _moments(
         classes = np.flatnonzero(shares > 0)
         answers = [model.query(list(names), cases[k]) for k in classes.tolist()]
         means = np.array([np.atleast_1d(answer.mean) for answer in answers])
+        # The mean of the classes' covariances, weighted by their shares.
         within = np.einsum("k,kij->ij", shares[classes], [answer.covariance for answer in answers])
     else:
         codes = np.zeros(rows.n_rows, dtype=np.intp) if labels is None else rows.column(labels)
@@ -485,6 +490,7 @@ class Crosstab(Displayed):
     def _display(self) -> DisplayTable:
         shown = self.row_profiles[:_MAX_ROWS, :_MAX_COLUMNS]
         names = [str(state) for state in self.columns.states[:_MAX_COLUMNS]]
+        # The states and masses end where the rows that are shown do.
         lines = [
             (str(state), *(f"{p:.4f}" for p in profile), f"{mass:.4f}")
             for state, profile, mass in zip(self.rows.states, shown, self.row_masses, strict=False)
@@ -818,6 +824,7 @@ def _analysed(
     smallest += _ROUNDING * max(eigenvalues[-1], 0.0) + _ROUNDING
     kept = np.flatnonzero(eigenvalues > smallest)[::-1]
     eigenvalues, vectors = eigenvalues[kept], vectors[:, kept]
+    # That of the Burt matrix; that of the indicator matrix is the number of states by q, less 1.
     total = float((residuals**2).sum())
     if inertia == "indicator":
         inertias, total = eigenvalues, len(masses) / q - 1.0
@@ -825,7 +832,7 @@ def _analysed(
         inertias = eigenvalues**2
     else:
         inertias = (q / (q - 1.0)) ** 2 * (eigenvalues - 1.0 / q) ** 2
-        # Without the inertia of each variable with itself.
+        # Without the inertia of each variable with itself, the number of its states less 1 by q^2.
         total = q / (q - 1.0) * (total - (len(masses) - q) / q**2)
     # Each variable's part of `occurs`, and of the rows of the Burt matrix.
     masks = np.split(occurs, np.cumsum([variable.cardinality for variable in variables])[:-1])

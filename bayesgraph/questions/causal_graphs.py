@@ -106,6 +106,7 @@ def minimal_separators(
         nearest = frozenset(nx.node_boundary(moral, ancestral_set(moral.adj, y, border)))
         if border.isdisjoint(y) and nearest not in separators and holds(nearest):
             separators[nearest] = None
+            # The side of x, to which one node of the separator is added.
             reached = ancestral_set(moral.adj, x, nearest)
             sides.extend(reached | {node} for node in graph.in_order(nearest))
     return graph.small_first(nodes | required for nodes in separators)
@@ -234,6 +235,7 @@ def product(expressions: Iterable[Expression]) -> Expression:
 
 def summed(over: Iterable[Name], expression: Expression) -> Expression:
     """Return the sum of an expression over the states of some variables."""
+    # What is still to be summed over: of a sum, also what that is over.
     left = list(over)
     if isinstance(expression, Sum) and set(left).isdisjoint(expression.over):
         left, expression = [*left, *expression.over], expression.body
@@ -248,10 +250,10 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
             name = alone[0]
             place, term = next((i, term) for i, term in enumerate(terms) if name in term.free)
             assert isinstance(term, Conditional)
-            rest = tuple(target for target in term.targets if target != name)
-            terms[place : place + 1] = [Conditional(rest, term.given)] if rest else []
+            targets = tuple(target for target in term.targets if target != name)
+            terms[place : place + 1] = [Conditional(targets, term.given)] if targets else []
             # Without a target the term is 1, and its conditions go with it.
-            uses.subtract([name] if rest else term.free)
+            uses.subtract([name] if targets else term.free)
             left.remove(name)
         inner = [term for term in terms if not term.free.isdisjoint(left)]
         outer = [term for term in terms if term.free.isdisjoint(left)]
@@ -275,8 +277,9 @@ def _joined(terms: Sequence[Expression]) -> list[Expression]:
         if isinstance(first, Conditional) and second is not None:
             j = next(k for k, term in enumerate(terms) if term is second)
             joint = Conditional((*first.targets, *second.targets), first.given)
-            rest = [term for k, term in enumerate(terms) if k not in (i, j)]
-            return _joined([*rest[: min(i, j)], joint, *rest[min(i, j) :]])
+            others = [term for k, term in enumerate(terms) if k not in (i, j)]
+            # It stands where the first of its two terms stood, and may be joined with others.
+            return _joined([*others[: min(i, j)], joint, *others[min(i, j) :]])
     return list(terms)
 
 
@@ -316,6 +319,7 @@ def _text(expression: Expression, names: Mapping[Name, str], *, inside: bool = F
     if isinstance(expression, Sum):
         inner = dict(names)
         for name in expression.over:
+            # A prime tells it from what has this name outside of the sum.
             mark = str(name)
             while mark in names.values():
                 mark += "'"
@@ -595,22 +599,22 @@ def _id(
     if without_effect:  # 3
         return _id(y, x | without_effect, p, graph, order)
     # P(nodes - x | do(x)) is the product of that of each district, all else set.
-    parts = _districts(graph, nodes - x)
-    if len(parts) > 1:  # 4
-        terms = [_id(part, nodes - part, p, graph, order) for part in parts]
+    districts = _districts(graph, nodes - x)
+    if len(districts) > 1:  # 4
+        terms = [_id(each, nodes - each, p, graph, order) for each in districts]
         return summed(graph.in_order(nodes - y - x), product(terms))
-    (part,) = parts
+    (district,) = districts
     # The district, in the graph with x, that this one is in.
-    whole = next(district for district in _districts(graph, nodes) if part <= district)
-    if whole == nodes:  # 5
-        raise _HedgeError(graph.in_order(nodes), graph.in_order(part))
+    larger = next(each for each in _districts(graph, nodes) if district <= each)
+    if larger == nodes:  # 5
+        raise _HedgeError(graph.in_order(nodes), graph.in_order(district))
     # The distribution of the district with all else set: each node given all nodes before it.
-    chain = product(p.conditional(v, tuple(order[:i])) for i, v in enumerate(order) if v in whole)
-    if whole == part:  # 6
-        return summed(graph.in_order(part - y), chain)
+    chain = product(p.conditional(v, tuple(order[:i])) for i, v in enumerate(order) if v in larger)
+    if larger == district:  # 6
+        return summed(graph.in_order(district - y), chain)
     # What is set outside of the district acts on it only by the conditions in this product.
-    smaller = graph.subgraph(whole)  # 7
-    return _id(y, x & whole, _Distribution(chain, smaller.nodes), smaller, _order(smaller))
+    smaller = graph.subgraph(larger)  # 7
+    return _id(y, x & larger, _Distribution(chain, smaller.nodes), smaller, _order(smaller))
 
 
 def _districts(graph: CausalGraph, nodes: set[Name]) -> list[set[Name]]:
@@ -886,10 +890,10 @@ class CausalGraph(Drawn):
         statements = []
         for node in self.nodes:
             parents = set(self.dag.pred[node])
-            rest = set(self.nodes) - parents - ancestral_set(self.dag.succ, [node])
-            if rest:
+            independent = set(self.nodes) - parents - ancestral_set(self.dag.succ, [node])
+            if independent:
                 statements.append(
-                    Independence((node,), self.in_order(rest), self.in_order(parents))
+                    Independence((node,), self.in_order(independent), self.in_order(parents))
                 )
         return statements
 
@@ -956,6 +960,7 @@ class CausalGraph(Drawn):
             Number of sets after which the search stops.
         """
         x, y = self.disjoint(treatment, outcome)
+        # Variables on or below a causal path.
         spoiled = ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y))
         allowed = set(self.nodes) - x - y - spoiled - set(self.named(forbidden))
         cut = proper_back_door_graph(self.dag, x, y)
@@ -1049,6 +1054,7 @@ class CausalGraph(Drawn):
             Pairs ``(variable, given)``, those with small sets first.
         """
         x, y = self.disjoint([treatment], [outcome])
+        # Variables on or below a causal path, and both ends of it.
         spoiled = ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y) | y) | x
         cut = proper_back_door_graph(self.dag, x, y)
         instruments: list[Instrument] = []

@@ -160,6 +160,7 @@ class Contrast:
 # ------ Results of explanations: the log odds of a row as a printable mapping from finding to term
 
 
+# Maximum numbers of printed lines: terms of one row, and features of many rows.
 _MAX_LINES, _MAX_NAMES = 40, 20
 
 
@@ -242,6 +243,7 @@ class Contributions(DisplayedByName):
     prior: float
     terms: tuple[Contribution, ...]
     log_scores: Floats
+    # The subject of the message about an unknown name.
     _where = "The mapping from observed features to contributions"
 
     @cached_property
@@ -272,6 +274,7 @@ class Contributions(DisplayedByName):
     @property
     def probability(self) -> float:
         """Probability of the positive class given the findings, if only compared classes exist."""
+        # The logistic function, as a tanh, which does not overflow.
         return 0.5 * (1.0 + math.tanh(0.5 * self.total))
 
     def term(self, name: Name) -> Contribution:
@@ -316,8 +319,9 @@ class Contributions(DisplayedByName):
         shown = terms if len(terms) <= _MAX_LINES else terms[: _MAX_LINES - 1]
         rows = [("prior", self.prior)]
         rows += [(f"{term.name} = {term.value!r}", term.log_odds) for term in shown]
-        if rest := terms[len(shown) :]:
-            rows.append((f"... {len(rest)} more", sum(term.log_odds for term in rest)))
+        if hidden := terms[len(shown) :]:
+            rows.append((f"... {len(hidden)} more", sum(term.log_odds for term in hidden)))
+        # A bar for each summand; the total has a bar of length 0.
         return DisplayTable(
             f"Log odds of {self.contrast}",
             [(label, signed(value)) for label, value in [*rows, ("total", self.total)]],
@@ -363,6 +367,7 @@ class RowContributions(Displayed):
     @property
     def probability(self) -> Floats:
         """Probability of the positive class if only compared classes exist, shape (n_rows,)."""
+        # The logistic function, as in `Contributions.probability`.
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * self.total)))
 
     @property
@@ -370,6 +375,7 @@ class RowContributions(Displayed):
         """Mean of the terms' absolute values over the rows, shape (n_names,); NaN for no rows."""
         if not len(self.terms):
             return np.full(len(self.names), np.nan)
+        # Impossible rows have NaN; if all rows are impossible, the sizes are 0.
         possible = self.terms[~np.isnan(self.total)]
         return np.asarray(np.abs(possible).sum(axis=0) / max(len(possible), 1))
 
@@ -557,8 +563,9 @@ class Step(NamedTuple):
     logs, before : ndarray, shape (n, n_classes)
         Log likelihoods of the finding, and the log scores without it.
     addend : Addend
+        What the finding is of; see `Addend`.
     values : sequence
-        Values of items.
+        Values of items; empty for a finding in many rows.
     """
 
     names: Sequence[Name]
@@ -579,10 +586,17 @@ class Step(NamedTuple):
 
 
 class Walk:
-    """The findings of rows, one after the other.
+    """The findings of rows, one after the other: what each adds to the classes' log scores.
+
+    The log score of a class c given the findings x so far is log P(c, x).
 
     Attributes
     ----------
+    model : Model
+    target : Discrete
+        The class variable.
+    rows : Evidence
+        Encoded rows without the class.
     addends : sequence of Addend
         The findings in order: what each is of, its parents, and the CPD or term that has its log
         likelihoods.
@@ -596,6 +610,7 @@ class Walk:
         self.model, self.target, self.rows = model, target, rows
         self.addends = model._addends(target)
         nothing = Evidence(1, {})
+        # Only a factor graph has no networks: its log scores are sums of log factors.
         if model.networks:
             self.prior = model._log_posterior_rows(target, nothing)[0]
         else:
@@ -615,8 +630,8 @@ class Walk:
                 "query the BayesianNetwork."
             )
 
-    def _part(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Evidence:
-        """Return some of the findings of some rows."""
+    def _findings_in(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Evidence:
+        """Return the findings on some variables in the rows with the numbers `places`."""
         columns = {v: self.rows.columns[v][places] for v in variables if v in self.rows}
         return Evidence(len(places), columns)
 
@@ -624,11 +639,17 @@ class Walk:
         """Return a mask of the rows that observe all of the variables, shape (n_rows,)."""
         observed = np.ones(self.rows.n_rows, dtype=bool)
         for variable in variables:
+            # False for a variable without a column.
             observed &= variable in self.rows and self.rows.observed_rows(variable)
         return observed
 
     def _by_class(self, source: Any, rows: Evidence) -> Floats:
-        """Return the log values of a CPD or term, shape (n_rows, n_classes)."""
+        """Return the log values of a CPD or term by class, shape (n_rows, n_classes).
+
+        The rows have values of all of its variables but the class.
+        """
+        # The log values have an axis of rows, of length 1 if all rows are alike, and that of the
+        # class.
         logs = source.potential(rows).aligned([self.target])
         return np.broadcast_to(logs, (rows.n_rows, self.target.cardinality))
 
@@ -640,9 +661,9 @@ class Walk:
         """
         if not self.model.networks:
             self._check_complete()
-        # `named` are names of variables and of items so far: an item that has one of them is called
-        # (vector, item). `taken` are names of terms so far: another term is called (name, number).
-        named, taken = set(self.model.names), set[Name]()
+        # An item that is named like a variable or an earlier item is called (vector, item), and a
+        # term that is named like an earlier one (name, number).
+        names_so_far, terms_so_far = set(self.model.names), set[Name]()
         earlier: list[Variable] = []
         for number, addend in enumerate(self.addends):
             variables, parents, source = addend
@@ -651,14 +672,15 @@ class Walk:
                 continue
             first = variables[0]
             earlier += variables
+            # A vector of counts whose only parent is the class has a term for each item.
             if isinstance(first, CountVector) and source and source.scope == (self.target, first):
-                names = {i: (first.name, i) if i in named else i for i in first.items}
-                named.update(names.values())
+                names = {i: (first.name, i) if i in names_so_far else i for i in first.items}
+                names_so_far.update(names.values())
                 yield from self._items(addend, {**names, first.name: first.name})
                 continue
             name = first.name if len(variables) == 1 else tuple(v.name for v in variables)
-            name = (name, number) if name in taken else name
-            taken.add(name)
+            name = (name, number) if name in terms_so_far else name
+            terms_so_far.add(name)
             # Rows in which the CPD or term alone says what the finding adds.
             local = observed & self._observed(parents or ()) & (source is not None)
             for is_local, mask in ((True, local), (False, observed & ~local)):
@@ -667,17 +689,22 @@ class Walk:
                     continue
                 before = self.scores[places]
                 if is_local:
-                    logs = self._by_class(source, self._part(places, source.scope))
+                    logs = self._by_class(source, self._findings_in(places, source.scope))
                 else:
                     # log P(class, findings with this one) less log P(class, findings before it).
-                    rows = self._part(places, earlier)
+                    rows = self._findings_in(places, earlier)
                     with np.errstate(invalid="ignore"):
                         logs = self.model._log_posterior_rows(self.target, rows) - before
+                # NaN where earlier findings exclude the class, whose log score stays -inf.
                 self.scores[places] = before + np.where(np.isnan(logs), 0.0, logs)
                 yield Step([name], places, logs, before, addend)
 
     def _items(self, addend: Addend, names: Mapping[Name, Name]) -> Iterator[Step]:
-        """Yield the terms of a vector of counts, whose items differ from row to row."""
+        """Yield the terms of a vector of counts, whose items differ from row to row.
+
+        The argument `names` maps each item to the name of its term, and so the vector, as some
+        families have a term of the total.
+        """
         (vector,), _, source = addend
         for row in range(self.rows.n_rows):
             counts = self.rows.columns[vector][[row]]  # a list keeps the axis of rows
@@ -707,14 +734,15 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
         raise errors.EvidenceError(
             f"The evidence has {contrast.target.name!r}, whose log odds are computed; leave it out."
         )
-    row, _ = row.split()
+    row, _ = row.split()  # without columns that have no value
     walk = Walk(model, contrast.target, row)
     steps = list(walk.steps())
     subsets = dict.fromkeys(subset for step in steps for subset in _subsets(step.addend, row))
     log_odds = _odds(walk, contrast, list(subsets))
     terms: list[Contribution] = []
     for step in steps:
-        # Where the addend has no parents (None), the finding adds its likelihoods to the prior.
+        # Where the addend has no parents (None), the finding adds its likelihoods to the prior. A
+        # list of one entry, or of one for each item of a vector of counts.
         alone, arcs = contrast.shift(walk.prior, step.logs).tolist(), {}
         if odds_of_subsets := [log_odds[subset] for subset in _subsets(step.addend, row)]:
             with np.errstate(invalid="ignore"):
@@ -727,10 +755,11 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
             parents = [p.name for p in step.addend.parents or () if p in row]
             alone, arcs = changes[:1], dict(zip(parents, changes[1:], strict=True))
         values = step.values or [_values(row, step.addend.variables)]
-        # One name, or one for each item of a vector of counts.
+        # As many names, values, terms and log likelihoods.
         columns = step.names, values, step.moved(contrast).tolist(), alone, step.logs
         for name, value, term, single, logs in zip(*columns, strict=True):
             terms.append(Contribution(name, value, term, single, arcs, logs))
+    # The log odds are NaN if the findings exclude both compared classes.
     if np.isnan(contrast(walk.scores[0])):
         raise impossible({v.name: _values(row, [v]) for v in row.columns})
     return Contributions(contrast, float(contrast(walk.prior)), tuple(terms), walk.scores[0])
@@ -749,6 +778,7 @@ def _odds(
     walk: Walk, contrast: Contrast, subsets: Sequence[tuple[Variable, ...]]
 ) -> dict[tuple[Variable, ...], float]:
     """Return the log odds given each subset of the findings of one row, by one query."""
+    # A row of evidence for each subset, in which the other findings are missing.
     columns: dict[Variable, Any] = {}
     for variable, value in walk.rows.columns.items():
         is_in = np.array([variable in subset for subset in subsets], dtype=bool)
@@ -764,7 +794,10 @@ def _odds(
 
 
 def _values(row: Evidence, variables: Sequence[Variable]) -> Any:
-    """Return the value of an observed variable, decoded; a tuple of those of several."""
+    """Return the value of an observed variable, decoded; a tuple of those of several.
+
+    The value of a vector of counts is a mapping from item to count, without zeros.
+    """
     if len(variables) > 1:
         return tuple(_values(row, [v]) for v in variables)
     (variable,) = variables
@@ -777,7 +810,7 @@ def _values(row: Evidence, variables: Sequence[Variable]) -> Any:
 def explain_rows(model: Model, contrast: Contrast, rows: Evidence) -> RowContributions:
     """Return the log odds of a class in each row of encoded evidence, as sums of terms."""
     n = rows.n_rows
-    rows, _ = rows.split()
+    rows, _ = rows.split()  # without columns that have no value
     walk = Walk(model, contrast.target, rows)
     # The names of terms in the order of the findings, whatever rows observe them.
     ranks: dict[Name, int] = {}
@@ -790,9 +823,10 @@ def explain_rows(model: Model, contrast: Contrast, rows: Evidence) -> RowContrib
     columns: dict[Name, Floats] = {}
     for step in walk.steps():
         moved = step.moved(contrast)
-        if not step.values:
+        if not step.values:  # a finding with one name, in many rows
             columns.setdefault(step.names[0], np.zeros(n))[step.rows] = moved
             continue
+        # The items of a vector of counts in one row.
         for name, row, value in zip(step.names, step.rows, moved, strict=True):
             columns.setdefault(name, np.zeros(n))[row] = value
     # Factors over several variables have no rank, and stay in their order.
@@ -811,7 +845,7 @@ def explain_rows(model: Model, contrast: Contrast, rows: Evidence) -> RowContrib
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:
-    """Return chunks of rows as one."""
+    """Return chunks of rows, which have the same columns, as one."""
     if len(parts) == 1:
         return parts[0]
     columns: dict[Variable, Any] = {}
@@ -834,12 +868,13 @@ def together(parts: Sequence[Evidence]) -> Evidence:
 # dependence, Friedman 2001).
 
 
-# Maximum number of rows over which the log odds are averaged, of one feature and of a pair.
+# Maximum number of rows over which the log odds are averaged, of one feature and of a pair: each
+# row is asked for once for every value, or pair of values.
 _MAX_ROWS, _MAX_PAIR_ROWS = 400, 100
 # Maximum number of intervals of a number that no network has intervals of.
 _MAX_INTERVALS = 20
 _MAX_LINES = 40
-# Maximum number of features of a term.
+# Maximum number of features of a term, which has an entry for each of their joint states.
 _MAX_FEATURES = 4
 
 
@@ -863,7 +898,8 @@ class Shape:
 
     @property
     def strength(self) -> float:
-        """Mean absolute effect over the rows and the classes, in nats."""
+        """Mean absolute effect over the rows and the curves, in nats."""
+        # The last axis of `log_odds` is that of the curves.
         return float(
             np.sum(self.share[..., None] * np.abs(self.log_odds)) / self.log_odds.shape[-1]
         )
@@ -972,7 +1008,7 @@ def _curves(
 ) -> tuple[tuple[str, ...], Floats]:
     """Return labels of curves, and the weights of the classes' log scores, (n_curves, n_classes).
 
-    The weights of a curve sum to zero.
+    The weights of a curve sum to zero. Log scores times the weights are log odds.
     """
     n = target.cardinality
     if n == 2 or negative is not None:
@@ -982,6 +1018,7 @@ def _curves(
         weights[0, [contrast.positive, contrast.negative]] = 1.0, -1.0
         positive, negative = (target.states[c] for c in (contrast.positive, contrast.negative))
         return (f"{positive} against {negative}",), weights
+    # The log score of a class less the mean of all: against the geometric mean of the classes.
     weights = np.eye(n) - 1.0 / n
     codes = range(n) if positive is None else [target.index(positive)]
     return tuple(str(target.states[code]) for code in codes), weights[list(codes)]
@@ -1012,13 +1049,13 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
     """Return the constant and the terms of a network's log odds; see `_curves` for `weights`."""
     prior = network.query(target.name).probabilities
     tables = [c for c in network._nodes() if isinstance(c, TableCPD) and target in c.parents]
-    # Places of the features: a term has its features in this order.
+    # Ranks of the features: a term has its features in this order.
     order: dict[Discrete, int] = {}
     for cpd in tables:
         for variable in _scope(cpd, target):
             order.setdefault(variable, len(order))
     share = {v: network.query(v.name).probabilities for v in order}
-    # Terms of one feature come first.
+    # Effects by their features: first those of one feature; that of none is the constant.
     effects: dict[tuple[Discrete, ...], Any] = {(v,): 0.0 for v in order}
     effects[()] = _checked(target, weights @ _logs(prior))
     for cpd in tables:
@@ -1028,6 +1065,7 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
         axes = [(*cpd.parents, cpd.variable).index(v) for v in (*scope, target)]
         logs = _logs(cpd.values).transpose(axes) @ weights.T
         parts = _split(_checked(cpd.variable, logs), [share[v] for v in scope])
+        # A subset has indices in `scope`.
         for subset, effect in parts.items():
             key = tuple(scope[i] for i in subset)
             effects[key] = effects.get(key, 0.0) + effect
@@ -1074,8 +1112,8 @@ def _split(values: Floats, shares: Sequence[Floats]) -> dict[tuple[int, ...], Fl
         # Each part is split into its mean over the next variable, whose axis follows those of the
         # subset, and what is left.
         means = {s: np.tensordot(share, part, (0, len(s))) for s, part in split.items()}
-        rest = {(*s, i): split[s] - np.expand_dims(means[s], len(s)) for s in split}
-        split = means | rest
+        deviations = {(*s, i): split[s] - np.expand_dims(means[s], len(s)) for s in split}
+        split = means | deviations
     return split
 
 
@@ -1085,7 +1123,10 @@ def _split(values: Floats, shares: Sequence[Floats]) -> dict[tuple[int, ...], Fl
 def _mean_terms(
     model: Model, target: Discrete, rows: Evidence, weights: Floats
 ) -> tuple[Floats, list[Shape]]:
-    """Return the mean log odds over rows, and its changes when features are set to a value."""
+    """Return the mean log odds over rows, and its changes when features are set to a value.
+
+    The terms are those of single features, and the interactions of pairs.
+    """
     sample = _evenly_spaced(rows, _MAX_ROWS)
     sample_of_pairs = _evenly_spaced(sample, _MAX_PAIR_ROWS)
     axes = {
@@ -1093,7 +1134,7 @@ def _mean_terms(
         for v, column in rows.columns.items()
         if not isinstance(v, CountVector)
     }
-    # The pairs of features with an arc in a network whose class has no parents.
+    # The pairs of features with an arc in a network whose log odds are a sum of terms.
     pairs = dict.fromkeys(
         (parent.name, cpd.variable.name)
         for _, network in networks_in(model)
@@ -1106,9 +1147,9 @@ def _mean_terms(
     features += [(axes[a], axes[b]) for a, b in pairs if a in axes and b in axes]
     terms = []
     for chosen in features:
-        some = sample if len(chosen) == 1 else sample_of_pairs
+        averaged = sample if len(chosen) == 1 else sample_of_pairs
         shares, shown = [axis.share for axis in chosen], tuple(axis.shown for axis in chosen)
-        parts = _split(_means(model, target, some, chosen, weights), shares)
+        parts = _split(_means(model, target, averaged, chosen, weights), shares)
         # The part of all of them together: the main effect of one, the interaction of two.
         effect = parts[tuple(range(len(chosen)))]
         terms.append(Shape(shown, effect, reduce(np.multiply.outer, shares)))
@@ -1118,11 +1159,14 @@ def _mean_terms(
 def _means(
     model: Model, target: Discrete, rows: Evidence, axes: Sequence[_Axis], weights: Floats
 ) -> Floats:
-    """Return the mean log odds over rows for all values of some features, (..., n_curves)."""
+    """Return the mean log odds over rows with some features set to each of their values.
+
+    The array has an axis for the values of each feature, and a last one of length n_curves.
+    """
     # Each feature repeats all rows for each of its values, so that its axis follows the others.
-    shape = rows.n_rows, *(len(axis.places) for axis in axes), -1
+    shape = rows.n_rows, *(len(axis.settings) for axis in axes), -1
     for axis in axes:
-        rows = with_values(rows, axis.variable, axis.places)
+        rows = with_values(rows, axis.variable, axis.settings)
     return np.asarray(_log_odds(model, target, rows, weights).reshape(shape).mean(axis=0))
 
 
@@ -1132,7 +1176,7 @@ def _log_odds(model: Model, target: Discrete, rows: Evidence, weights: Floats) -
 
 
 def _evenly_spaced(rows: Evidence, n: int) -> Evidence:
-    """Return at most so many rows, evenly spaced."""
+    """Return at most `n` rows, evenly spaced."""
     return rows.rows(np.linspace(0, rows.n_rows - 1, min(rows.n_rows, n)).astype(np.intp))
 
 
@@ -1145,23 +1189,23 @@ class _Axis(NamedTuple):
         The feature in the model.
     shown : Discrete
         The feature with intervals, if it is a number.
-    places : ndarray, shape (n_states,)
-        Codes of states, or a number in each interval.
+    settings : ndarray, shape (n_states,)
+        What it is set to: the codes of all states, or a number in each interval.
     share : ndarray, shape (n_states,)
         Share of the rows in each state.
     """
 
     variable: Variable
     shown: Discrete
-    places: NDArray[Any]
+    settings: NDArray[Any]
     share: Floats
 
 
 def _axis(variable: Variable, column: NDArray[Any]) -> _Axis:
     """Return the states of a feature, or intervals of a number between quantiles."""
     if isinstance(variable, Discrete):
-        codes, shown = column[column >= 0], variable
-        places: NDArray[Any] = np.arange(variable.cardinality)
+        codes, shown = column[column >= 0], variable  # -1 is missing
+        settings: NDArray[Any] = np.arange(variable.cardinality)
     else:
         numbers = column[np.isfinite(column)]
         ranks = np.arange(1, _MAX_INTERVALS) / _MAX_INTERVALS
@@ -1173,16 +1217,17 @@ def _axis(variable: Variable, column: NDArray[Any]) -> _Axis:
         ends = np.append(numbers, cuts)
         low, high = ends.min(initial=np.inf), ends.max(initial=-np.inf)
         # The middles of the intervals; the outer ones end 1 beyond all numbers.
-        places = np.convolve([low - 1.0, *cuts, high + 1.0], [0.5, 0.5], "valid")
+        settings = np.convolve([low - 1.0, *cuts, high + 1.0], [0.5, 0.5], "valid")
+    # The shares are equal if the column has no value.
     counts = np.bincount(codes, minlength=shown.cardinality).astype(np.float64)
     share = counts / counts.sum() if len(codes) else np.full(len(counts), 1.0 / len(counts))
-    return _Axis(variable, shown, places, share)
+    return _Axis(variable, shown, settings, share)
 
 
 # ----- Ranking of the items of a vector of counts, such as words, by their log odds for each class
 
 
-_LONGEST_LINE = 96
+_LONGEST_LINE = 96  # characters of a printed line
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -1257,10 +1302,10 @@ def top_items(
     # How much one occurrence of an item adds to the log score of each class, (n_classes, n_items).
     vectors: dict[CountVector, Floats] = {}
     for addend in walk.addends:
-        for child in addend.variables[:1]:
+        for child in addend.variables[:1]:  # factors over the class alone have no variables
             is_of_class = addend.source is not None and addend.source.scope == (variable, child)
             if isinstance(child, CountVector) and is_of_class:
-                logs = addend.source.item_logs()
+                logs = addend.source.item_logs()  # None of a factor that is no CPD of counts
                 if logs is not None:
                     vectors[child] = vectors.get(child, 0.0) + logs
     if not vectors:
@@ -1285,6 +1330,7 @@ def top_items(
         if variable.cardinality > 1:
             contrast = Contrast(variable, code, 1 - code if variable.cardinality == 2 else None)
             values = contrast.shift(walk.prior, vectors[vector].T)
+        # Changes that are undefined come last.
         values = np.where(np.isnan(values), -np.inf, values)
         order = np.argsort(-values, kind="stable")[:n].tolist()
         top[state] = {vector.items[i]: float(values[i]) for i in order}

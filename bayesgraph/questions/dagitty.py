@@ -35,11 +35,13 @@ _NAMES_OF_ROLES = {
     "selected": ("selected", "s"),
 }
 _ROLES = {name: role for role, names in _NAMES_OF_ROLES.items() for name in names}
+# Words for a graph of arcs that a text may begin with: those of dagitty and of DOT.
 _DIRECTED = ("dag", "digraph")
+# The kinds of tokens that may name a node; see `_Token`.
 _NAMES = ("name", "quoted")
 # What no node is called: the words for attributes of all nodes and of the graph.
 _DEFAULTS = ("graph", "node")
-# Heads at the right and at the left end of an arrow; a bidirected edge has both.
+# Whether an arrow has a head at its right end, and at its left end; a bidirected edge has both.
 _ARROWS = {
     **dict.fromkeys(("->", "\u2192", "\u27f6"), (1, 0)),
     **dict.fromkeys(("<-", "\u2190", "\u27f5"), (0, 1)),
@@ -51,6 +53,7 @@ _LINES = r"\u2010-\u2015\u2190-\u21ff\u2212\u27f0-\u27ff\u2900-\u297f"
 _DEPTH = 100
 # An edge: a pair in a list and in a set, and the nodes' entries in the graph.
 _BYTES_OF_EDGE = 600
+# The possessive quantifiers (++, *+) never try again, so that the time is linear in the text.
 _TOKEN = re.compile(
     r"(?P<skip>\s++|//[^\n]*+|\#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)"
     r'|"(?P<quoted>(?:[^"\\]++|\\.)*+)"'
@@ -150,17 +153,21 @@ class _Token(NamedTuple):
 
 
 class _Parser:
-    """Reads statements: nodes, sets of nodes in braces, and chains of arrows between them."""
+    """Reads statements: nodes, sets of nodes in braces, and chains of arrows between them.
+
+    It looks one token ahead: `_next` is the token that follows those taken so far.
+    """
 
     def __init__(self, text: str, budget: Budget) -> None:
         self._text = text
         self._budget = budget
         self._tokens = self._scanned()
         self._next = next(self._tokens)
-        self._depth = 0
+        self._depth = 0  # of nested braces
         # Names of roles, and positions, by node; the nodes in their order.
         self._nodes: dict[str, set[str]] = {}
         self._positions: dict[str, tuple[float, float]] = {}
+        # Arcs (parent, child), each once; bidirected edges as first written, by their two ends.
         self._arcs: dict[tuple[str, str], None] = {}
         self._pairs: dict[frozenset[str], tuple[str, str]] = {}
 
@@ -176,8 +183,8 @@ class _Parser:
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)
             if match is None:
-                rest = _Token("", self._text[at : at + 20], at)
-                raise self._refused(rest, "a name, an arrow, [attributes] or braces")
+                unread = _Token("", self._text[at : at + 20], at)
+                raise self._refused(unread, "a name, an arrow, [attributes] or braces")
             at = match.end()
             kind = str(match.lastgroup)
             if kind != "skip":
@@ -254,7 +261,7 @@ class _Parser:
             chain.append(self._named(self._take()))
         for arrow, (left, right) in zip(arrows, pairwise(chain), strict=True):
             if arrow.text not in _ARROWS:
-                advice = ", an edge without a direction" * (arrow.text.strip("-") == "")
+                advice = "" if arrow.text.strip("-") else ", an edge without a direction"
                 raise self._refused(arrow, "'->', '<-' or '<->'", advice)
             to_right, to_left = _ARROWS[arrow.text]
             self._budget.take(_BYTES_OF_EDGE * len(left) * len(right), "its edges")
@@ -265,7 +272,7 @@ class _Parser:
                     self._arcs[(a, b) if to_right else (b, a)] = None
         while self._next.kind == "attributes":
             token = self._take()
-            if not arrows:
+            if not arrows:  # attributes of edges are left out
                 for name in chain[0]:
                     self._describe(name, token)
         return [name for names in chain for name in names]
@@ -280,6 +287,7 @@ class _Parser:
             token = self._take("{")
         if token.kind != "sign" or token.text != "{":
             return [self._node(token)]
+        # A statement in braces may have braces again, so that this function calls itself.
         self._depth += 1
         if self._depth > _DEPTH:
             raise self._refused(token, f"braces at most {_DEPTH} deep")

@@ -149,7 +149,7 @@ class _Pair:
     Attributes
     ----------
     before, other : BayesianNetwork
-        As they are.
+        The first and the second network as they are; `after` is the second one made comparable.
     source, other_source : models or fitted estimators
         What they are, or are parts of.
     member : int or None
@@ -168,10 +168,12 @@ class _Pair:
         network = self.other
         for variable in self.before.variables:
             other = network.variable(variable.name) if variable.name in network else variable
+            # Only plain discrete variables, whose states come in another order.
             if other == variable or not (type(other) is type(variable) is Discrete):
                 continue
             if _typed(variable.states) == _typed(other.states):
-                with suppress(UnsupportedModelError):  # the difference is reported instead
+                # Where the order cannot be changed, the difference of variables is reported.
+                with suppress(UnsupportedModelError):
                     network = network.with_states(variable.name, variable.states)
         return network
 
@@ -183,9 +185,10 @@ class _Pair:
             q = self.after[p.variable.name]
             if p == q:
                 continue
+            # Unequal CPDs may have one distribution, as with an arc that changes nothing.
             change = self._change(p, q)
-            same = set(change.parents_before) == set(change.parents_after)
-            if not same or change.divergence is None or change.divergence > _ROUNDING:
+            same_parents = set(change.parents_before) == set(change.parents_after)
+            if not same_parents or change.divergence is None or change.divergence > _ROUNDING:
                 yield change
 
     def _change(self, p: CPD, q: CPD) -> FamilyChange:
@@ -206,25 +209,25 @@ class _Pair:
     def _divergence(self, p: CPD, q: CPD) -> _Divergence:
         """Return the divergence: a sum over states, that of Gaussians, or that of drawn rows."""
         # Under one name both must have the same variable; the scope is that of parents in either.
-        others = {v.name: v for v in q.scope}
+        scope_of_q = {v.name: v for v in q.scope}
         scope = [*p.parents, *(v for v in q.parents if v.name not in {v.name for v in p.scope})]
         for variable in [p.variable, *scope]:
-            is_same = others.get(variable.name, variable) == variable
+            is_same = scope_of_q.get(variable.name, variable) == variable
             if not is_same or self.before._by_name.get(variable.name) != variable:
                 raise UnsupportedModelError(f"{variable.name!r} is another variable")
         discrete = [v for v in scope if isinstance(v, Discrete)]
         cells = math.prod(v.cardinality for v in discrete)
-        child, are_states = p.variable, len(discrete) == len(scope)
+        child, parents_are_discrete = p.variable, len(discrete) == len(scope)
         # If the weights of the parents' states do not fit, rows are drawn.
         with suppress(MemoryLimitError):
             if isinstance(p, GaussianCPD) and isinstance(q, GaussianCPD) and cells <= _MAX_CELLS:
                 return self._of_gaussians(p, q, discrete)
             if (
                 isinstance(child, Discrete)
-                and are_states
+                and parents_are_discrete
                 and cells * child.cardinality <= _MAX_STATES
             ):
-                f, g = p.to_factor(), q.to_factor()
+                f, g = p.to_factor(), q.to_factor()  # None of a CPD that is no table
                 if f is not None and g is not None:
                     return self._of_tables(f, g, discrete, child)
         return self._of_draws(p, q)
@@ -241,6 +244,7 @@ class _Pair:
     ) -> _Divergence:
         """Return the divergence of tables of a discrete child and discrete parents."""
         axes = [*scope, child]
+        # Log values of a factor have an axis of rows of evidence first, which is of length 1 here.
         shape = tuple(v.cardinality for v in axes)
         old_logs = np.broadcast_to(p.aligned(axes)[0], shape)
         new_logs = np.broadcast_to(q.aligned(axes)[0], shape)
@@ -250,7 +254,8 @@ class _Pair:
             parts = np.where(shares > 0, shares * (old_logs - new_logs), 0.0).sum(axis=-1)
         total, cell, states = _largest(scope, self._weights(scope), parts)
         old, new = shares[cell], np.exp(new_logs[cell])
-        code = int(np.argmax(np.abs(old - new).round(12)))  # of two states the first one
+        # Of two states both change by one amount: it is rounded, so that the first is told of.
+        code = int(np.argmax(np.abs(old - new).round(12)))
         where = _text(states, f"{child.name}={child.states[code]}")
         text = f"P({where}): {rounded(old[code])} → {rounded(new[code])}"
         return total, 0.0, states, text
@@ -263,20 +268,23 @@ class _Pair:
         It is averaged over their parents under the first network.
         """
         numbers = list(dict.fromkeys([*p.continuous_parents, *q.continuous_parents]))
+        # A cell is a configuration of the discrete parents; each has Gaussians of its own.
         weights = self._weights(scope)
         parts = np.zeros(weights.shape)
         changes = {}
         for cell in map(tuple, np.argwhere(weights > 0).tolist()):
             mean, covariance = np.zeros(len(numbers)), np.zeros((len(numbers),) * 2)
             if numbers:
+                # Mean and covariance of the continuous parents in this cell.
                 states = _states(scope, cell)
                 answer = self.before.query([v.name for v in numbers], states)
                 mean, covariance = answer.weights @ answer.means, answer.covariance
             codes = dict(zip(scope, cell, strict=True))
             old, old_variance, old_slopes = _regression(p, codes, numbers)
             new, new_variance, new_slopes = _regression(q, codes, numbers)
-            # The divergence of two normal distributions, whose means differ by a linear function of
-            # the parents: its mean square is the squared mean plus the variance of it.
+            # The divergence of normal distributions of means m, m' and variances v, v' is half of
+            # v/v' - 1 - log(v/v') + (m - m')^2 / v'. Here m - m' is a linear function of the
+            # parents: its mean square is its squared mean plus its variance.
             slopes = old_slopes - new_slopes
             gap = old - new + slopes @ mean
             ratio = old_variance / new_variance
@@ -292,7 +300,10 @@ class _Pair:
         return total, 0.0, states, text  # computed, not sampled: no standard error
 
     def _of_draws(self, p: CPD, q: CPD) -> _Divergence:
-        """Return an estimate: the mean log ratio in rows that are drawn of the first network."""
+        """Return an estimate: the mean log ratio in rows that are drawn of the first network.
+
+        Its standard error is that of a mean of independent rows.
+        """
         rows = self._drawn
         if missing := [v.name for v in (*p.scope, *q.scope) if v not in rows.columns]:
             raise UnsupportedModelError(f"{missing[0]!r} cannot be drawn")
@@ -322,7 +333,10 @@ def _regression(
 def _largest(
     scope: Sequence[Discrete], weights: Floats, parts: Floats
 ) -> tuple[float, tuple[int, ...], dict[Name, State]]:
-    """Return the sum of weighted parts, and the cell of the largest one with its states."""
+    """Return the sum of weights times parts, and the cell of the largest of these products.
+
+    Weights and parts have an axis for each variable of the scope. The states are those of the cell.
+    """
     with np.errstate(invalid="ignore"):
         shares = np.where(weights > 0, weights * parts, 0.0)
     cell = tuple(int(i) for i in np.unravel_index(int(np.argmax(shares)), shares.shape))
@@ -369,6 +383,7 @@ def rows_behind(source: Any, cpd: CPD, states: Mapping[Name, State]) -> float | 
     counted = statistics.family(family)
     if counted is None:
         return None
+    # Counts have an axis for each discrete variable; those not in `states` are summed over.
     index = [
         v.index(states[v.name]) if v in cpd.parents and v.name in states else slice(None)
         for v in family.discrete
@@ -493,7 +508,9 @@ def structure_changes(before: Model, after: Model) -> StructureChanges:
             changed[variable.name] = _difference(variable, other)
     first, second = before.arc_probabilities, after.arc_probabilities
     new = [arc for arc in second if arc not in first]
+    # An arc that was turned is neither added nor removed.
     turned = [(a, b) for a, b in new if (b, a) in first and (b, a) not in second]
+    # Probabilities that differ by less than 1e-12 differ by rounding.
     return StructureChanges(
         tuple(name for name in after.names if name not in before._index_of),
         tuple(name for name in before.names if name not in after._index_of),
@@ -539,6 +556,7 @@ def _typed(values: Iterable[object]) -> set[tuple[type, object]]:
 
 # Number of findings that explain a changed prediction.
 _REASONS = 3
+# Differences of probabilities, and of log odds, that are no larger than this are rounding.
 _NEGLIGIBLE = 1e-9
 
 
@@ -664,8 +682,9 @@ def prediction_changes(
         if not table.n_rows:
             raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
         sides.append((model, variable, table.evidence()))
+    # The states of both models, each once; equal ones of several types, as 1 and True, are several.
     states = list({(type(s), s): s for _, v, _ in sides for s in v.states}.values())
-    # Posteriors over all states of both models.
+    # Posteriors over all of them, shape (n_rows, n_states), and numbers of impossible rows.
     first, n_first = _posterior(*sides[0], states)
     second, n_second = _posterior(*sides[1], states)
     old, new = first.argmax(axis=1), second.argmax(axis=1)
@@ -681,7 +700,8 @@ def prediction_changes(
         if distance[row] <= _NEGLIGIBLE:
             continue
         answers = states[old[row]], states[new[row]]
-        # The state that gained most against all others, unless the prediction changed.
+        # The new answer against the old one, or, if the prediction is the same, the state that
+        # gained most against all others (None).
         gained = states[int(np.argmax(second[row] - first[row]))]
         compared = answers[::-1] if changed[row] else (gained, None)
         shares = float(first[row, new[row]]), float(second[row, new[row]])
@@ -709,7 +729,8 @@ def _reasons(
 ) -> tuple[tuple[Name, float], ...]:
     """Return the largest differences between the terms of two sums of log odds.
 
-    There are none if a model has no such sum, or lacks a state.
+    There are none if a model has no such sum, or lacks a state. Each is that of the second model
+    less that of the first.
     """
     gaps: dict[Name, float] = {}
     for (model, target, rows), sign in zip(sides, (-1.0, 1.0), strict=True):
@@ -728,6 +749,7 @@ def _reasons(
 
 
 _MAXIMUM_LINES = 20
+# Divergences and distances of predictions that are no larger than this are rounding.
 _ROUNDING = 1e-12
 
 
@@ -869,7 +891,7 @@ def _of_averages(before: Model, after: Model) -> Iterator[str]:
 
 
 def _listed(numbers: Any) -> Any:
-    """Return numbers, or a mapping to numbers, as rounded lists, so that they compare and print."""
+    """Return an array, or a mapping to arrays, as rounded lists, so that they compare and print."""
     if isinstance(numbers, Mapping):
         return {name: _listed(values) for name, values in numbers.items()}
     return np.round(numbers, 6).tolist()
@@ -898,7 +920,10 @@ def _target(a: Any, b: Any) -> Name:
 
 
 def _exponents(before: Model, after: Model) -> dict[Name, tuple[float, float]]:
-    """Return the exponents of weighted networks that differ, the largest difference first."""
+    """Return the exponents of weighted networks that differ, the largest difference first.
+
+    They are pairs (before, after) by the name of a feature, of each the largest over the classes.
+    """
     if before.target is None or after.target is None:
         return {}
     largest = {
@@ -1010,7 +1035,7 @@ class TableDrift(Displayed):
             f"● moved, at a family-wise error of {self.alpha:g} (Holm)",
             more(len(self.families), len(shown), "families"),
             *dict.fromkeys(f"{f.name}: {f.remark}" for f in shown if f.remark),
-            _unknown(self.families),
+            _note_on_latent(self.families),
         ]
         return DisplayTable(
             f"Drift of {len(self.moved)} of {len(self.families)} families between "
@@ -1028,7 +1053,7 @@ def _change(before: float, after: float) -> str:
     return f"{rounded(before)} → {rounded(after)}"
 
 
-def _unknown(families: Sequence[FamilyDrift]) -> str:
+def _note_on_latent(families: Sequence[FamilyDrift]) -> str:
     """Return a note on parents without a column; empty if all have one."""
     names = dict.fromkeys(name for family in families for name in family.latent)
     if not names:
@@ -1105,7 +1130,18 @@ _Member: TypeAlias = tuple[tuple[int, ...], Model, CPD]
 
 
 class _Shared(NamedTuple):
-    """A family that is compared, and the members that have it, each with its own latent parents."""
+    """A family that is compared, and the members that have it, each with its own latent parents.
+
+    Attributes
+    ----------
+    child : Variable
+    parents : tuple of Variable
+        Those that both tables have.
+    latent : dict with names as keys
+        The other parents, in the order in which they were met.
+    members : list of _Member
+        The distributions of the child, one in each network that has the family.
+    """
 
     child: Variable
     parents: tuple[Variable, ...]
@@ -1114,15 +1150,16 @@ class _Shared(NamedTuple):
 
 
 def _families(model: Model, tables: list[Table]) -> list[_Shared]:
-    """Return the families whose parents have columns; members of a mixture may share one."""
+    """Return the families that are compared; the networks of a mixture may share one."""
     present = {v.name for v in tables[0].variables} & {v.name for v in tables[1].variables}
     shared: dict[Any, _Shared] = {}
     for path, network, cpd in _members(model):
         child, parents = cpd.variable, cpd.parents
+        # Of a child without a column all parents are kept, and none of them is latent.
         is_present = child.name in present
         latent = [p.name for p in parents if is_present and p.name not in present]
         parents = tuple(p for p in parents if not is_present or p.name in present)
-        # A child without a column is told of once.
+        # A child without a column is one family, whatever its parents in each network.
         key = child.name, frozenset(p.name for p in parents if is_present)
         family = shared.setdefault(key, _Shared(child, parents, {}, []))
         family.latent.update(dict.fromkeys(latent))
@@ -1155,11 +1192,12 @@ def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
     drift = FamilyDrift(family.child.name, parents, tuple(family.latent), before, after)
     try:
         columns, categorical = _columns(model, family, tables)
+        # Column 0 is the child, -1 the number of the table, and the others are the parents.
         places = tuple(range(1, len(columns) - 1))
         test = independence_test(columns, 0, -1, places, categorical=categorical)
     except BayesGraphError as error:
-        return replace(drift, remark=str(error).split(". ")[0])
-    # Information follows from the likelihood ratio; a permutation test has Pearson's statistic.
+        return replace(drift, remark=str(error).split(". ")[0])  # its first sentence says why
+    # The information is the likelihood ratio G² / 2n; a permutation test has Pearson's statistic.
     statistic = test.statistic
     if test.method == "permutation":
         statistic = independence_test(
@@ -1184,6 +1222,7 @@ def _columns(
     the child, and the parents follow.
     """
     variables = [family.child, *family.parents]
+    # Members of one family have the same variables in the model, so that the first one serves.
     if any(isinstance(model.variable(v.name), CountVector) for v in variables):
         raise UnsupportedModelError("vectors of counts are not compared")
     parts = [_rows(model, family.members[0], table) for table in tables]
@@ -1200,11 +1239,13 @@ def _columns(
 def _rows(model: Any, member: _Member, table: Table) -> Evidence:
     """Return the columns of a member's family that a table has, as the member reads them."""
     path, _, cpd = member
+    # From the model down to the member's network: the rows as each network on the path reads them.
     names = {v.name for v in cpd.scope}
     columns = {v: table.column(v) for v in table.variables if v.name in names}
     rows = Evidence(table.n_rows, columns)
     for index in path:
-        if len(model.weights):  # members of an average may cut numbers, and merge states
+        # Only ensembles have weights; members of an average may cut numbers, and merge states.
+        if len(model.weights):
             rows = model.all_members[index].rows(rows)
         model = model.networks[index]
     return rows
@@ -1216,13 +1257,14 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
     It is NaN without complete rows, or if the model cannot sum the other parents out.
     """
     (_, network, cpd), rows = member, _rows(model, member, table)
+    # The rows in which all present variables of the family are observed.
     complete = np.ones(table.n_rows, dtype=bool)
     for variable in rows.columns:
         complete &= rows.observed_rows(variable)
     if cpd.variable not in rows or isinstance(cpd.variable, CountVector) or not complete.any():
         return math.nan
     family = rows.rows(np.flatnonzero(complete))
-    if len(family.columns) == len(cpd.scope):
+    if len(family.columns) == len(cpd.scope):  # no parent is to be summed out
         return float(np.mean(_log_values(cpd, family)))
     # log P(child | present parents) = log P(child, present parents) - log P(present parents)
     parents = family.without([cpd.variable])

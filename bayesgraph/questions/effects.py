@@ -83,6 +83,7 @@ class Effect(Displayed):
                 "Estimate it from a table by adjusted_effect."
             )
         check_share("probability", probability)
+        # Half the width: as much probability lies below the interval as above it.
         half = float(scipy.special.ndtri(0.5 + 0.5 * probability)) * self.standard_error
         return self.value - half, self.value + half
 
@@ -94,8 +95,9 @@ class Effect(Displayed):
             (f"{kind} if {self.control!r}", rounded(self.at_control, 6)),
             ("effect", rounded(self.value, 6, signed=True)),
         ]
-        outcome_first = f"is it effect({self.outcome!r}, {self.treatment!r})?"
-        note = "" if self.is_linked else f"no arcs lead from cause to outcome; {outcome_first}"
+        # Without a path of arcs, treatment and outcome may have been given in the wrong order.
+        swapped = f"is it effect({self.outcome!r}, {self.treatment!r})?"
+        note = "" if self.is_linked else f"no arcs lead from cause to outcome; {swapped}"
         if self.standard_error is not None:
             low, high = self.interval()
             rows.append(("standard error", rounded(self.standard_error, 3)))
@@ -147,6 +149,7 @@ def effect(
     cause, target = model.variable(treatment), model.variable(outcome)
     values = _compared(cause, treated, control)
     compared = _state_of(target, state)
+    # Posteriors of the outcome with the treatment set to each value; numbers have a mean.
     answers = [model.query(target.name, given, do={cause.name: value}) for value in values]
     mean, control_mean = (float(x.mean if compared is None else x[compared]) for x in answers)
     graphs = [network.graph for network in model.networks]
@@ -280,6 +283,7 @@ def adjusted_effect(
                 f"{quoted(numeric)} are continuous. Discretise them, or name them in categorical=."
             )
         y = (y == target.index(compared)).astype(np.float64)
+    # Weights of the rows over which the means are averaged: 0 for those without the given states.
     averaged = _among(rows, given or {}) * weights
     mean, influence = _standardised(rows, values[0], y, weights, averaged)
     control_mean, control_influence = _standardised(rows, values[1], y, weights, averaged)
@@ -313,7 +317,7 @@ def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableL
 
 
 def _among(rows: Table, states: Mapping[Name, State]) -> NDArray[np.bool_]:
-    """Return a mask of the rows with some states."""
+    """Return a mask of the rows that have all of the given states, shape (n_rows,)."""
     chosen = np.ones(rows.n_rows, dtype=bool)
     by_name = {variable.name: variable for variable in rows.variables}
     for name, state in states.items():
@@ -343,6 +347,7 @@ def _standardised(
     value : state or number
         Of the treatment.
     y, weights : ndarray, shape (n_rows,)
+        The outcome, and how often each row counts in the regressions.
     averaged : ndarray, shape (n_rows,)
         Weights of the rows over which means are averaged.
 
@@ -359,6 +364,7 @@ def _standardised(
     codes = [np.zeros(rows.n_rows), *map(rows.column, discrete)]
     numbers = [rows.column(v) for v in (cause, *others) if isinstance(v, Continuous)]
     design = np.column_stack([np.ones(rows.n_rows), *numbers])
+    # A cell is a combination of states, and has a regression of its own.
     cells = np.column_stack(codes).astype(np.int64)
     set_cells, set_design = cells.copy(), design.copy()
     if isinstance(cause, Discrete):
@@ -368,6 +374,7 @@ def _standardised(
     share = averaged / averaged.sum()
     # The cell of each row as it is, and with the treatment set; -1 if it is not averaged over.
     keys, indices = np.unique(np.concatenate([cells, set_cells]), axis=0, return_inverse=True)
+    # Indices are flat only in some versions of NumPy.
     actual_cell, set_cell = np.split(indices.reshape(-1), 2)
     set_cell = np.where(share > 0, set_cell, -1)
     means, influence = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
@@ -401,13 +408,15 @@ def _regression(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats, 
     if len(x) < x.shape[1]:
         raise DataError(f"there are {len(x)}, and it takes {x.shape[1]}")
     root = np.sqrt(weights)[:, None]
+    # The slopes solve the least squares problem root x slopes = root y, by the singular value
+    # decomposition. Where X' W X = R' R, its inverse is P P' for the pseudo-inverse P of R.
     # The columns are scaled, so that units do not matter.
     scale = np.abs(x).max(axis=0)
     scale[scale == 0] = 1.0
-    left, size, right = np.linalg.svd(root * x / scale, full_matrices=False)
-    if size[-1] <= _DEPENDENT * size[0]:
+    left, singular, right = np.linalg.svd(root * x / scale, full_matrices=False)
+    if singular[-1] <= _DEPENDENT * singular[0]:  # in descending order
         raise DataError("their numbers are linearly dependent")
-    pseudo = (right.T / size) @ left.T
+    pseudo = (right.T / singular) @ left.T
     slopes = pseudo @ (root[:, 0] * y) / scale
     scores = (weights * (y - x @ slopes))[:, None] * x
     return slopes, (pseudo @ pseudo.T) / np.outer(scale, scale), scores

@@ -66,6 +66,7 @@ def question(
                     arguments[target] = source.target_.name
                 if "evidence" in parameters:
                     arguments["evidence"] = source._given(arguments.get("evidence"))
+                # Rows about the class have the columns of `predict`, which the estimator encodes.
                 if rows is not None and arguments[target] in (source.target_.name, source.target_):
                     arguments[rows] = source._encoded(arguments[rows])
             elif not isinstance(source, Model):
@@ -144,11 +145,11 @@ def sensitivity(
         raise refused(model, Slopes)
     asked, findings = model._asked(None, evidence)
     case = read_case(asked, findings)
-    (number,) = read_targets(asked, [target], case.hard)
+    (target_index,) = read_targets(asked, [target], case.hard)
     variable = discrete_target(asked, target, "Derivatives are of the probability of a state of a")
     if state is None:
         state = asked.query(variable.name, findings, memory_limit=memory_limit).argmax
-    query = Slopes(number, variable.index(state))
+    query = Slopes(target_index, variable.index(state))
     slopes: Sensitivity = asked._possible(query, case, evidence, memory_limit)
     # Intervals of numbers change the model that is asked: back to parameters of the original one.
     return slopes if asked is model else slopes_of_findings(model, as_mapping(evidence), slopes)
@@ -177,6 +178,7 @@ def conflict(
         or if a number would have to be integrated out whose distribution has no closed form.
     """
     asked, findings = model._asked(None, evidence)
+    # Models that answer no such query are refused below, whatever the evidence.
     if asked._answers(Retractions):
         check_no_belief(as_mapping(findings))
     case = asked._checked_case(Retractions, findings)

@@ -63,7 +63,8 @@ from bayesgraph.questions.estimators import discrete_target, question
 # its weight times the share of its range that it moves (the distance of Gower 1971).
 
 
-# Tail probability beyond which numbers are not proposed, and number of rows drawn for it.
+# Tail probability beyond which numbers are not proposed, and number of rows drawn to find the
+# quantiles where there is no formula.
 _TAIL = 0.005
 _DRAWS = 2000
 _NUMBERS = (int, float, np.number)
@@ -96,7 +97,7 @@ class Choice:
     options : tuple of Option
         The first one keeps the finding as it is, at no cost; the others follow by cost.
     continuous : bool
-        Whether values between those of the options are possible.
+        Whether values between those of the options are possible: a grid does not have all numbers.
     whole : bool
         Whether a number takes whole numbers only: a count, and one whose finding is an int.
     weight, scale : float
@@ -134,14 +135,15 @@ class Rules:
     Attributes
     ----------
     weights : mapping from name to float
-        What a change of a finding costs; 1 for others.
+        What a change of a finding costs; it is 1 for names that are not in the mapping.
     prices : mapping from name to a mapping from value to cost
         Findings that change to these values only.
     fixed, among : collection of names
         None as `among` means all findings.
     ranges : mapping from name to (low, high)
+        Ranges of numbers that the user gave.
     n_values : int
-        Number of values that are proposed for a continuous variable.
+        Number of values that are proposed for a number without intervals.
     """
 
     weights: Mapping[Name, float]
@@ -174,10 +176,12 @@ class Rules:
                         f"that of {name!r} has {number!r}."
                     )
         ranges = {model.variable(name).name: ends for name, ends in (ranges or {}).items()}
+        # Two finite numbers, the lower one first.
         for name, ends in ranges.items():
             finite = [end for end in ends if isinstance(end, _NUMBERS) and math.isfinite(end)]
             if not (len(finite) == len(ends) == 2 and finite[0] < finite[1]):
                 raise EvidenceError(f"ranges= has pairs (low, high); {name!r} has {ends!r}.")
+        # In the order of the attributes: weights, prices of single values, and the others.
         return cls(
             {name: cost for name, cost in costs.items() if not isinstance(cost, Mapping)},
             {name: cost for name, cost in costs.items() if isinstance(cost, Mapping)},
@@ -201,6 +205,7 @@ def choices_of(
     EvidenceError
         For a `Belief`, a vector of counts or the target in `among`, or a number without a range.
     """
+    # Items of vectors of counts that the evidence names, by the vector.
     by_vector = model._items_among(as_mapping(evidence))
     items_of_counts = {item for items in by_vector.values() for item in items}
     values = {
@@ -230,7 +235,7 @@ def choices_of(
                 raise EvidenceError(f"{name!r} is {kind}, which does not change; leave it out.")
             continue
         choice = _choice(model, variable, None if is_missing(value) else value, rules)
-        if len(choice.options) > 1:
+        if len(choice.options) > 1:  # besides that of keeping the finding
             choices.append(choice)
     return choices
 
@@ -251,7 +256,7 @@ def _choice(model: Model, variable: Variable, value: Any, rules: Rules) -> Choic
     missing = -1 if isinstance(variable, Discrete) else math.nan
     old = Option(value, missing if value is None else variable.encode(value), 0.0)
     weight, prices = rules.weights.get(variable.name, 1.0), rules.prices.get(variable.name)
-    if prices is not None:
+    if prices is not None:  # the user priced single values, and forbids all others
         priced = [Option(plain(v), variable.encode(v), float(cost)) for v, cost in prices.items()]
         return _by_cost(variable, old, priced)
     if isinstance(variable, Continuous) or (isinstance(variable, Binned) and value is not None):
@@ -262,7 +267,10 @@ def _choice(model: Model, variable: Variable, value: Any, rules: Rules) -> Choic
 
 
 def _by_cost(variable: Variable, old: Option, options: Sequence[Option]) -> Choice:
-    """Return the choice of the old option and others by cost; infinite costs forbid an option."""
+    """Return the choice of the old option and others by cost.
+
+    Those with an infinite cost are forbidden, and those with the code of the old one are no change.
+    """
     new = [o for o in options if o.code != old.code and math.isfinite(o.cost)]
     return Choice(variable, (old, *sorted(new, key=lambda o: o.cost)))
 
@@ -273,7 +281,7 @@ def _by_cost(variable: Variable, old: Option, options: Sequence[Option]) -> Choi
 def _number_choice(
     model: Model, variable: Binned | Continuous, old: Option, weight: float, rules: Rules
 ) -> Choice:
-    """Return the options of a number: one in each interval if it has any, else a grid."""
+    """Return a number with its options: one in each interval if it has any, else a grid."""
     cuts = variable.cuts if isinstance(variable, Binned) else None
     low, high = range_of(model, variable, cuts, rules)
     value = old.value
@@ -281,11 +289,13 @@ def _number_choice(
     if isinstance(variable, Binned) and isinstance(value, str):
         # Evidence has an interval by its text: its middle stands for it, and answers are texts.
         texts = variable.states
+        # Interval i reaches from edge i to edge i + 1.
         old_number = float(variable.edges[int(old.code) : int(old.code) + 2].mean())
     elif value is not None:
         old_number = float(value)
     if old_number is not None:
         low, high = min(low, old_number), max(high, old_number)
+    # Cost of each unit that the number moves: to move by the whole range costs `weight`.
     scale = weight / (high - low) if high > low else 0.0
     whole = _is_whole(variable, value, cuts)
     if cuts is not None:
@@ -296,6 +306,7 @@ def _number_choice(
             if old_number is None or not a < old_number <= b
         ]
     elif whole:
+        # Whole numbers from low to high, those of a count from 0.
         first = math.ceil(max(low, 0.0) if isinstance(variable, Count) else low)
         grid = np.linspace(first, math.floor(high), rules.n_values)
         points = np.unique(grid.round()).tolist()
@@ -355,9 +366,13 @@ def range_of(
 
 
 def _central_range(model: Model, variable: Variable) -> tuple[float, float] | None:
-    """Return the central range of a continuous variable with nothing observed, if it is known."""
+    """Return the central range of a continuous variable with nothing observed, if it is known.
+
+    It leaves out the tails of probability `_TAIL` on both sides.
+    """
     if not model._is_joint:
-        # Networks of an average may have the number cut into intervals; the others know its range.
+        # An average of posteriors is no joint distribution. Some of its networks may have the
+        # number cut into intervals; the others know its range, or have None.
         ranges = [
             _central_range(network, member)
             for _, network in networks_in(model)
@@ -366,6 +381,7 @@ def _central_range(model: Model, variable: Variable) -> tuple[float, float] | No
         ]
         ends = [end for pair in ranges for end in pair or ()]
         return (min(ends), max(ends)) if ends else None
+    # Mixtures of Gaussians have quantiles; otherwise, those of drawn rows are taken.
     with suppress(BayesGraphError):
         answer = model.query(variable.name)
         if isinstance(answer, NumberMixture) and answer.gaussian:
@@ -388,13 +404,13 @@ def _inside(
     range of the number, for intervals without an end.
     """
     if whole and number is not None:
-        # No interval below the number is without an upper end, and none above it without a lower.
+        # The interval lies below the number, and has an upper end, or above it, and has a lower.
         point = float(math.floor(high) if number > high else math.floor(low) + 1)
         if low < point <= high:
             return point
-    if number is not None and number > high:
+    if number is not None and number > high:  # the interval lies below the number
         return high
-    if math.isinf(low):
+    if math.isinf(low):  # there is no old number, and any of the interval will do
         return min(high, ends[0])
     # An interval without an upper end is taken to reach a tenth of the range, or to its end.
     width = min(high, max(ends[1], low + 0.1 * (ends[1] - ends[0]))) - low
@@ -420,10 +436,12 @@ class Scorer:
     Attributes
     ----------
     model : Model
+        The one with findings; see `with_findings`.
     target : Discrete
     fixed : Evidence
         One row: the findings that stay, and soft evidence.
     choices : tuple of Choice
+        The findings that may change; `Changes` have a column for each.
     """
 
     model: Model
@@ -444,6 +462,7 @@ class Scorer:
 
         Rows of impossible findings are minus infinity.
         """
+        # Option -1 has the last code, that of a missing value.
         columns = [c.codes[changes[:, j]] for j, c in enumerate(self.choices)]
         return self.of_codes(columns, len(changes))
 
@@ -495,7 +514,10 @@ class Part:
 
 
 def parts_of(scorer: Scorer) -> list[Part] | None:
-    """Return the parts of which log scores are a sum; None if there is one only, or a large one."""
+    """Return the parts of which log scores are a sum; None if there is one only, or a large one.
+
+    It is None, too, if the model has no such sum, or cannot sum out findings.
+    """
     changing, soft = [choice.variable for choice in scorer.choices], scorer.fixed.likelihoods
     staying = {scorer.target, *scorer.fixed.columns}
     links = scorer.model._links(scorer.target, {*staying, *changing}, soft)
@@ -514,7 +536,7 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
     if len(groups) < 2 or max(sizes) > _MAX_OPTIONS:
         return None
     try:
-        # Option -1 of each finding: without all that may change.
+        # Option -1 takes a finding away: these are the scores given what stays alone.
         prior = scorer(np.full((1, len(changing)), -1, dtype=np.intp))[0]
         return [_part(scorer, group, prior) for group in groups]
     except (UnsupportedModelError, MemoryLimitError):
@@ -528,6 +550,7 @@ def _part(scorer: Scorer, group: tuple[int, ...], prior: Floats) -> Part:
     adds to them.
     """
     choices = [scorer.choices[i] for i in group]
+    # All joint options of the group; all other findings are taken away.
     options = np.array(list(product(*(range(len(c.options)) for c in choices))), dtype=np.intp)
     costs = np.sum([c.costs[options[:, j]] for j, c in enumerate(choices)], axis=0)
     changes = np.full((len(options), len(scorer.choices)), -1, dtype=np.intp)
@@ -543,7 +566,7 @@ def _part(scorer: Scorer, group: tuple[int, ...], prior: Floats) -> Part:
 
 # Log odds that count as equal: a state that ties with another one has not turned the answer.
 _EPSILON = 1e-9
-# Log odds that are infinite for sums.
+# What infinite log odds are cut to, so that sums of them are no inf - inf.
 _MOST = 1e300
 
 
@@ -565,12 +588,16 @@ class Goal:
 
     @property
     def needed(self) -> float:
-        """Log odds against each single other state without which the goal is not reached."""
+        """Log odds against each single other state without which the goal is not reached.
+
+        The most probable state must beat ties by `_EPSILON`; a given minimum may be missed by it.
+        """
         return _EPSILON if self.log_odds is None else self.log_odds - _EPSILON
 
     def margins(self, scores: Floats) -> Floats:
         """Return the log odds against each other state, shape (n_rows, n_states - 1).
 
+        The argument has log scores of all states, shape (n_rows, n_states).
         Findings that exclude the state have minus infinity, and those that exclude another one
         infinity.
         """
@@ -579,7 +606,8 @@ class Goal:
             return np.asarray(np.where(np.isneginf(score), -np.inf, score - others))
 
     def excess(self, margins: Floats) -> Floats:
-        """Return log odds less those that are needed; positive values are flips."""
+        """Return log odds less those that are needed, shape (n_rows,); positive ones are flips."""
+        # With two states there is one margin, which is the log odds against all others, too.
         if self.log_odds is None or margins.shape[-1] < 2:
             return np.asarray(margins.min(axis=-1, initial=np.inf) - self.needed)
         # Against all others together: log p / sum_i p_i, where the margins are log p / p_i.
@@ -600,6 +628,7 @@ _SAME = 1e-9
 _ROUNDING = 1e-9
 # Number of prices of log odds for each alternative.
 _N_PRICES = 64
+# Numbers of changes that are asked for at once. Blocks double in size: a cheap flip takes few.
 _FIRST_BLOCK, _LAST_BLOCK = 64, 4096
 
 
@@ -620,6 +649,7 @@ class Cheapest(NamedTuple):
     bound : float
         No change costs less, apart from rounding; infinite if no change reaches the goal.
     examined : int
+        Number of changes, or of choices in the levels of the search, that were looked at.
     """
 
     change: NDArray[np.intp] | None
@@ -628,12 +658,14 @@ class Cheapest(NamedTuple):
     examined: int
 
 
-# Costs and gains in log odds against each other state, of the options of a part.
+# Of the options of a part: costs, shape (n_options,), and gains in log odds against each other
+# state, shape (n_options, n_alternatives).
 _Options: TypeAlias = tuple[Floats, Floats]
 
 
 def undominated(costs: Floats, gains: Floats) -> NDArray[np.intp]:
     """Return the options by cost, without those for which a cheaper one has all gains as high."""
+    # The last key comes first: by cost, of equal costs the largest gains first.
     order = np.lexsort((-gains.sum(axis=1), costs))
     kept: list[int] = []
     for i in order.tolist():
@@ -652,7 +684,7 @@ def _trial_prices(parts: Sequence[_Options]) -> Floats:
     # The first option of each part is its cheapest.
     extra_costs = np.concatenate([costs - costs[0] for costs, _ in parts])
     extra_gains = np.concatenate([gains - gains[0] for _, gains in parts])
-    units = np.eye(extra_gains.shape[1])
+    units = np.eye(extra_gains.shape[1])  # a unit vector for each alternative
     prices = [np.zeros((1, len(units)))]
     for gains, unit in zip(extra_gains.T, units, strict=True):
         rates = extra_costs[gains > 0] / gains[gains > 0]
@@ -697,11 +729,12 @@ def cheapest(
     sizes = [np.abs(gains[np.isfinite(gains)]).max(initial=0.0) for _, gains in parts]
     certain = 1.0 + abs(goal.needed) + np.abs(margins[np.isfinite(margins)]).sum() + sum(sizes)
     parts = [(costs, np.minimum(gains, certain)) for costs, gains in parts]
-    # Parts that change the odds most for their cost come first: they decide most.
+    # Parts that change the odds most for their cost come first: they decide most. A part is a
+    # stage; `turn` has the parts by stage.
     strengths = [np.ptp(gains, axis=0).max() / max(np.ptp(costs), _SAME) for costs, gains in parts]
     turn = np.argsort(-np.array(strengths), kind="stable").tolist()
     ordered = [parts[part] for part in turn]
-    # What the parts from each turn on add to the log odds at most, and at each price the least of
+    # What the parts from stage k on add to the log odds at most, and at each price the least of
     # their cost less price times gain.
     prices, most_gain = _trial_prices(parts), np.zeros((len(parts) + 1, len(margins)))
     least_net = np.zeros((len(parts) + 1, len(prices)))
@@ -713,6 +746,7 @@ def cheapest(
     cost, odds = np.zeros(1), np.minimum(margins, certain)[None]
     levels, bound, examined = [], math.inf, 0
     for k, (costs, gains) in enumerate(ordered, 1):
+        # All pairs of a choice so far and an option of this part, the option running faster.
         before, option = np.divmod(np.arange(len(cost) * len(costs)), len(costs))
         cost, odds = cost[before] + costs[option], odds[before] + gains[option]
         examined += len(cost)
@@ -722,6 +756,7 @@ def cheapest(
         for price, net in zip(prices, least_net[k], strict=True):
             np.maximum(least, lacking @ price + net, out=least)
         least += cost
+        # Left out: choices that cannot come up to what is needed, or must cost more than `most`.
         rounding = _ROUNDING * (1.0 + np.abs(most_gain[k]))
         can_suffice = (lacking <= most_gain[k] + rounding).all(axis=1)
         kept = np.flatnonzero(can_suffice & ~_is_above(least, most))
@@ -744,9 +779,10 @@ def cheapest(
     if not len(reached):
         return Cheapest(None, math.inf, min(bound, most), examined)
     lowest = float(cost[reached].min())
+    # Of the choices that cost the least, the one with the highest log odds.
     alike = reached[~_is_above(cost[reached], lowest)]
     place = int(alike[np.argmax(excess[alike])])
-    # Its options, from the last level back.
+    # Its options, from the last level back: each level has the place in the one before.
     options = np.zeros(len(turn), dtype=np.intp)
     for part, (before, option) in zip(reversed(turn), reversed(levels), strict=True):
         options[part], place = option[place], int(before[place])
@@ -797,11 +833,12 @@ def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Che
     while block := list(islice(changes, min(size, effort - asked))):
         rows = np.zeros((len(block), len(scorer.choices)), dtype=np.intp)
         for row, (_, change) in zip(rows, block, strict=True):
-            row[list(change)] = list(change.values())
+            row[list(change)] = list(change.values())  # 0 elsewhere keeps a finding
         excess = _excess(goals, scorer(rows))
         flips = np.flatnonzero(excess > 0).tolist()
         reached += [(block[i][0], float(excess[i]), rows[i]) for i in flips]
         asked, size, last = asked + len(block), min(2 * size, _LAST_BLOCK), block[-1][0]
+        # All changes that cost as little as the cheapest flip have been asked for.
         if reached and _is_above(last, reached[0][0]):
             break
     if not reached:
@@ -815,11 +852,13 @@ def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Che
 def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
     """Return a change that was found step by step, without a promise of its cost; or None.
 
+    It has the option of each choice, shape (n_choices,).
+
     Each step takes the option of a finding that raises the log odds most for its cost, or the
     cheapest that turns the answer. At the end, findings go back to cheaper options as far as the
     answer stays turned.
     """
-    # Each step sets one finding to one of its options.
+    # Each step sets one finding to one of its options: arrays over all options of all findings.
     n_options = [len(choice.options) for choice in scorer.choices]
     finding = np.repeat(np.arange(len(n_options)), n_options)
     option = np.concatenate([np.arange(n) for n in n_options])
@@ -830,6 +869,7 @@ def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
     now = np.zeros(len(n_options), dtype=np.intp)
     value = float(_excess(goals, scorer(now[None]))[0])
     while True:
+        # A row for each step from here.
         rows = np.repeat(now[None], len(costs), axis=0)
         rows[np.arange(len(costs)), finding] = option
         # What a step costs more than the option that its finding has now.
@@ -840,9 +880,10 @@ def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
         turned = excess > 0
         if turned.any():
             step = int(np.argmin(np.where(turned, extra, np.inf)))
-        elif value > 0:
+        elif value > 0:  # no cheaper option keeps the answer turned
             return now
         else:
+            # The most log odds for each unit of cost; a step may cost nothing.
             with np.errstate(invalid="ignore"):
                 step = int(np.argmax((excess - value) / np.maximum(extra, 1e-12)))
             if not excess[step] > value:
@@ -857,17 +898,20 @@ def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
 # costs no more than any change.
 
 
-_CELLS = 512
+_CELLS = 512  # between the lowest and the highest value of a number
 
 
 def _cells(part: Part, choice: Choice, goal: Goal) -> tuple[Floats, Floats] | None:
     """Return the cost of each cell of a number, and the highest log odds in it.
 
-    The first one is the value that the number has. The result is None if the log odds are no
-    polynomial.
+    They have shapes (n_cells,) and (n_cells, n_alternatives). The first cell is the value that the
+    number has. The result is None if the log odds are no polynomial of the second degree.
     """
+    # The last code is that of a missing value; the first one is of the old number.
     values, odds = choice.codes[:-1].astype(np.float64), goal.margins(part.logs)
     low, high, old = values.min(), values.max(), values[0]
+    # The part is of this number alone. Some parabola passes through any three values: it takes a
+    # fourth one to tell whether the log odds are one.
     is_known = len(part.choices) == 1 and np.isfinite(odds).all()
     if not is_known or np.isnan(old) or len(values) < 4 or high <= low:
         return None
@@ -881,11 +925,13 @@ def _cells(part: Part, choice: Choice, goal: Goal) -> tuple[Floats, Floats] | No
     # The ends of the cells; the old value is one, so that costs grow from it to both sides.
     ends = np.unique(np.append(np.linspace(-1.0, 1.0, _CELLS + 1), scaled[0]))
     at_ends = np.polynomial.polynomial.polyval(ends, c).T
+    # The vertex of each parabola that opens downwards; others are highest at an end of the cell.
     with np.errstate(divide="ignore", invalid="ignore"):
         peaks = np.where(c[2] < 0, -c[1] / (2.0 * c[2]), np.nan)
         heights = c[0] + c[1] * peaks + c[2] * peaks**2
     is_inside = (ends[:-1, None] < peaks) & (peaks < ends[1:, None])
     gains = np.where(is_inside, heights, np.maximum(at_ends[:-1], at_ends[1:])) + rounding
+    # Distance of the old value to the closest end of each cell; half the range is one scaled unit.
     gap = np.maximum(0.0, np.maximum(ends[:-1] - scaled[0], scaled[0] - ends[1:]))
     costs = choice.weight + choice.scale * gap * 0.5 * (high - low)
     return np.append(0.0, costs), np.concatenate([odds[:1], gains])
@@ -894,7 +940,8 @@ def _cells(part: Part, choice: Choice, goal: Goal) -> tuple[Floats, Floats] | No
 # -------------------------------- The smallest change of findings that turns the answer of a model
 
 
-# Values between which a number is moved back towards the old one, and how often.
+# Number of values among which a number is moved back towards the old one, and of such rounds: each
+# narrows the place where the answer turns to 1 / (_STEPS - 1).
 _STEPS, _ROUNDS = 33, 3
 
 
@@ -1090,6 +1137,7 @@ def flip(
         cost = math.fsum(change.cost for change in changes)
         asked, findings = with_findings(model, values)
         final = asked._log_posterior_rows(variable, asked._encode(findings))
+        # The answer is the goal that is exceeded most.
         after = variable.states[max(goals, key=lambda goal: float(_excess([goal], final)[0])).state]
     return Flip(
         variable.name,
@@ -1109,7 +1157,10 @@ def flip(
 def _goals(
     target: Discrete, start: Floats, before: int, to: State | None, at_least: float | None
 ) -> list[Goal]:
-    """Return the answers that would do."""
+    """Return the answers that would do: the state `to`, or all states but the code `before`.
+
+    The argument `start` has the log scores given the findings as they are, shape (1, n_states).
+    """
     if to is None:
         if at_least is not None:
             raise EvidenceError("at_least= is the probability of the state to=; name the state.")
@@ -1121,7 +1172,7 @@ def _goals(
     log_odds = None
     if at_least is not None:
         check_share("at_least", at_least)
-        log_odds = math.log(at_least) - math.log1p(-at_least)
+        log_odds = math.log(at_least) - math.log1p(-at_least)  # of p against 1 - p
     goal = Goal(code, log_odds)
     if _excess([goal], start)[0] > 0:
         wanted = "" if at_least is None else f", with a probability of {at_least} or more"
@@ -1135,6 +1186,7 @@ def _cheapest(scorer: Scorer, goals: Sequence[Goal], effort: int) -> tuple[Cheap
     if parts is not None:
         return _of_parts(parts, scorer, goals, effort)
     best = cheapest_in_order(scorer, goals, effort)
+    # The search was given up with no flip, though there may be one above the bound.
     if best.change is None and not math.isinf(best.bound):
         best = best._replace(change=greedy(scorer, goals))
     return best, any(choice.continuous for choice in scorer.choices)
@@ -1148,11 +1200,12 @@ def _of_parts(
     A change that was found greedily is the first to be beaten. If numbers are continuous, the bound
     is that of all numbers where the log odds are polynomials.
     """
+    # Log scores given what stays alone: option -1 takes each finding away.
     prior = scorer(np.full((1, len(scorer.choices)), -1, dtype=np.intp))[0]
     change, cost, examined = greedy(scorer, goals), math.inf, 0
     if change is not None:
         cost = math.fsum(c.costs[o] for c, o in zip(scorer.choices, change, strict=True))
-    # Bounds for numbers on the grid, and for all numbers.
+    # Bounds for numbers on the grid, and for all numbers: the least over the goals.
     bound, relaxed, on_grid = cost, math.inf, False
     numbers = {i for i, choice in enumerate(scorer.choices) if choice.continuous}
     for goal in goals:
@@ -1162,11 +1215,13 @@ def _of_parts(
         # What stays excludes this answer, or all options of a part do.
         if np.isneginf(margins).any() or not all(map(len, kept)):
             continue
+        # Options by part, without those that a cheaper one beats.
         useful = [(c[rows], gains[rows]) for (c, gains), rows in zip(options, kept, strict=True)]
         best = cheapest(useful, margins, goal, cost, effort)
         bound, examined = min(bound, best.bound), examined + best.examined
         if best.change is not None and not _is_above(best.cost, cost):
             change, cost = np.zeros(len(scorer.choices), dtype=np.intp), best.cost
+            # Back from the useful options of each part to its options, and to those of the choices.
             for part, rows, option in zip(parts, kept, best.change, strict=True):
                 change[list(part.choices)] = part.options[rows[option]]
         # Cells take the place of the grid's values, if each part with a number has them.
@@ -1187,11 +1242,12 @@ def _posterior(target: Discrete, scores: Floats) -> Posterior:
 
 
 def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal]) -> list[Change]:
-    """Return the findings that change.
+    """Return the findings that change, given the option of each choice.
 
     Continuous numbers are moved back towards the old value as far as the answer stays turned, the
     most expensive first.
     """
+    # The option of each choice so far; numbers that are moved get one of their own.
     now: list[Any] = [c.options[o] for c, o in zip(scorer.choices, change, strict=True)]
 
     def turns(j: int, values: Floats) -> NDArray[np.bool_]:
@@ -1202,6 +1258,7 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
 
     for j in sorted(range(len(now)), key=lambda j: -now[j].cost):
         choice = scorer.choices[j]
+        # Only a number that changes, was observed, and costs less if it moves less.
         if not (choice.continuous and change[j]) or choice.old.value is None or not choice.scale:
             continue
         old, new = float(choice.old.code), float(now[j].code)
@@ -1210,11 +1267,12 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
         for _ in range(_ROUNDS):
             points = np.linspace(near, far, _STEPS)
             if choice.whole:
+                # np.unique sorts upwards; the points go from `near` to `far`.
                 points = np.unique(points.round())[:: 1 if near <= far else -1]
             turned = turns(j, points)
             turned[-1] = True  # `far` does, though rounding may say otherwise
             first = int(np.argmax(turned))
-            if not first:
+            if not first:  # `near` itself turns the answer: there is nothing to narrow
                 break
             near, far = float(points[first - 1]), float(points[first])
         value: float | int = int(far)

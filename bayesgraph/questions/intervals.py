@@ -112,18 +112,21 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         self.variables = tuple(variables)
         self.coverage = coverage
         discrete = [v for v in variables if isinstance(v, Discrete)]
+        # The estimates have the shape of a posterior, which reads keys: an axis of states for each
+        # variable, or one axis of the two moments of a number.
         self._is_number = not discrete
         axes = discrete or [Discrete("moment", MOMENTS)]
         shape = [v.cardinality for v in axes]
         self._estimate = Posterior(tuple(axes), estimate.reshape(shape), math.nan)
         tail = (1.0 - coverage) / 2.0
         low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
-        # In the order of the fields of `Interval`.
+        # A last axis for the fields of `Interval`, in their order.
         numbers = np.column_stack([estimate, low, high, draws.std(axis=0)])
         self._numbers = numbers.reshape(*shape, -1)
         mean, variances = draws.mean(axis=0), draws.var(axis=0)
-        # The variances of one row, and those of the estimates, which are by n or n + 1 smaller;
-        # those of a number are the square of its sd, and the variance of its mean.
+        # The variance of one row is n (or n + 1, for states) times that of an estimate from n rows,
+        # which gives n. Variances of states are summed; of a number they are the square of its sd,
+        # and the variance of its mean, which is the first column of the draws.
         if self._is_number:
             of_row, variance, pseudo_rows = estimate[1] ** 2, variances[0], 0.0
         else:
@@ -169,6 +172,7 @@ class CredibleMarginals(DisplayedByName):
     coverage : float
     """
 
+    # The subject of the message about an unknown name.
     _where = "The mapping from unobserved variables to intervals"
 
     def __init__(self, intervals: Sequence[CredibleIntervals], coverage: float) -> None:
@@ -268,7 +272,8 @@ def credible_intervals(
     asked, findings = under(model, do, findings) if do else (model, findings)
     check_parameters(asked)
     case = read_case(asked, findings)
-    # Indices of the variables of each posterior that is asked for.
+    # Indices of the variables of each posterior that is asked for. Without targets these are all
+    # unobserved variables except vectors of counts and numbers that have no posterior here.
     if targets is None:
         kind: Any = All()
         groups: list[tuple[int, ...]] = [
@@ -310,7 +315,10 @@ def credible_intervals(
 
 
 def _numbers(answer: Any, names: Sequence[Name]) -> list[Floats]:
-    """Return the numbers of each of the posteriors of an answer."""
+    """Return the numbers of each of the posteriors of an answer; see `numbers_of`.
+
+    Names tell which posteriors to take of `Marginals`; any other answer is one posterior.
+    """
     posteriors = [answer[n] for n in names] if isinstance(answer, Marginals) else [answer]
     return list(map(numbers_of, posteriors))
 
@@ -369,6 +377,7 @@ def check_parameters(model: Model) -> None:
                 "a file of another format, trained to predict, or estimated by EM, 'ml' or 'map'; "
                 "BayesianNetwork.fit and classifiers that count give one.",
             )
+        # The strength is the weight of rows and pseudo-counts behind each distribution.
         if not (posterior.strength > 0).all():
             where = np.argwhere(~(posterior.strength > 0))[0]
             pairs = zip(cpd.discrete_parents, where.tolist(), strict=True)
@@ -402,13 +411,15 @@ def drawn_answers(
 
     They are NaN in draws under which the evidence is impossible, or left out.
     """
+    # Blocks of draws, so that the drawn parameters fit into memory.
     parts = []
     n_parameters = sum(network.n_parameters for _, network in networks_in(model))
     step = max(1, _TOGETHER // max(n_parameters, 1))
     for start in range(0, n, step):
         draw = Discrete(DrawName(), range(min(step, n - start)))
         parts.append(_answers(with_draws(model, draw, random), draw, groups, case, memory_limit))
-    # A block without a draw that allows the evidence has no numbers, whose shapes are not known.
+    # A block under all of whose draws the evidence is impossible is an empty list. If all are, each
+    # group has an array without rows.
     possible = [part for part in parts if part] or [[np.empty((0, 1)) for _ in groups]]
     return [np.concatenate(blocks) for blocks in zip(*possible, strict=True)]
 
@@ -432,10 +443,11 @@ def _answers(
         joint = drawn._log_posterior_rows(target, rows)
         joint[np.isneginf(joint.max(axis=1))] = np.nan  # draws that exclude the evidence
         return [normalised(joint)]
-    number, names = drawn._index_of[draw.name], [drawn.names[v] for v, *_ in groups]
-    cases = [case._replace(hard={**case.hard, number: i}) for i in range(draw.cardinality)]
-    question = All() if len(groups) > 1 else Joint(groups[0])
-    work = drawn._work(question, cases[0].pattern, memory_limit)
+    # One query, prepared once, is run for each state of the draw.
+    draw_index, names = drawn._index_of[draw.name], [drawn.names[v] for v, *_ in groups]
+    cases = [case._replace(hard={**case.hard, draw_index: i}) for i in range(draw.cardinality)]
+    query = All() if len(groups) > 1 else Joint(groups[0])
+    work = drawn._work(query, cases[0].pattern, memory_limit)
     answers = [work.run(one, memory_limit) for one in cases]
     numbers = [[] if answer is None else _numbers(answer, names) for answer in answers]
     # An answer of None, whose list is empty, has NaN in the shapes of another one's numbers.
@@ -446,12 +458,13 @@ def _answers(
 def with_draws(model: Model, draw: Discrete, random: np.random.Generator) -> Model:
     """Return a model in which the number of a draw is a parent of everything.
 
-    The other variables keep their numbers. Networks that share a CPD share its draws.
+    The other variables keep their indices, as the draw is the last one. Networks that share a CPD
+    share its draws.
     """
     drawn: dict[int, CPD] = {}
 
     def with_parent(network: BayesianNetwork) -> BayesianNetwork:
-        """Return the network with the draw, whose numbers are equally likely, as a root."""
+        """Return the network with the draw, whose states are equally likely, as a root."""
         for cpd in network.cpds:
             if id(cpd) not in drawn:
                 drawn[id(cpd)] = _draws_of(cpd, draw, random)
@@ -469,6 +482,7 @@ def _draws_of(cpd: CPD, draw: Discrete, random: np.random.Generator) -> CPD:
     """
     n, posterior = draw.cardinality, cpd.parameter_posterior
     if isinstance(cpd, TableCPD) and posterior is not None:
+        # The number of states of each distribution: those of the child in all configurations.
         cards = np.full(posterior.strength.size, cpd.variable.cardinality)
         draws = draw_probabilities(cpd.values.ravel(), posterior.strength.ravel(), cards, n, random)
         values = draws.reshape(n, *cpd.values.shape)
@@ -488,10 +502,14 @@ def _draws_of(cpd: CPD, draw: Discrete, random: np.random.Generator) -> CPD:
 # (Castillo, Gutierrez and Hadi 1997), so that these are its extremes.
 
 
+# Number of values of a number that is varied over its range.
 _VALUES = 17
 # Maximum number of parameters that are varied where there are no derivatives to choose by.
 _MAX_PARAMETERS = 1000
+# Least number of parameters that are varied, if there are so many, whatever number of bars is
+# asked for: derivatives tell their order only to first order.
 _MANY_ENTRIES = 50
+# Characters of a state in the name of a parameter.
 _LONGEST_STATE = 40
 _KINDS = ("parameters", "findings")
 
@@ -652,6 +670,7 @@ def _by_findings(
         changes = np.zeros((len(choice.options), len(scorer.choices)), dtype=np.intp)
         changes[:, j] = np.arange(len(choice.options))
         scores = scorer(changes)
+        # Values that the other findings exclude are left out.
         possible = np.flatnonzero(scores.max(axis=1) > -np.inf)
         values = [choice.options[i].value for i in possible.tolist()]
         shares = normalised(scores[possible])[:, code]
@@ -660,7 +679,7 @@ def _by_findings(
 
 
 def _bar(name: str, shares: Any, values: Sequence[Any], now: Any) -> Bar:
-    """Return the bar of values at which a state has these probabilities."""
+    """Return the bar of a parameter or finding: `shares` are the probabilities at its `values`."""
     low, high = int(np.argmin(shares)), int(np.argmax(shares))
     return Bar(name, float(shares[low]), float(shares[high]), values[low], values[high], now)
 
@@ -724,13 +743,18 @@ class _Parameter:
         numbers = {name: array.copy() for name, array in self.cpd.to_arrays().items()}
         array = numbers[self.array]
         if isinstance(self.cpd, TableCPD):
-            # The others share what is left; the last index is the state.
+            # The others share what is left; the last index is the state. Its own probability, which
+            # changes as well, is set below.
             array[self.index[:-1]] *= (1.0 - value) / (1.0 - self.now)
         array[self.index] = value
         return self.cpd.from_arrays((self.cpd.variable,), self.cpd.parents, numbers)
 
     def width(self, slopes: Sensitivity) -> float:
-        """Return the change of a posterior between the ends, to first order."""
+        """Return the change of a posterior between the ends, to first order.
+
+        The argument has the derivatives of the posterior; for a CPD that it lacks, the width is 0.
+        """
+        # Derivatives are named by the child, in an ensemble after the path to its network.
         name = self.cpd.variable.name
         key = (*self.place, name) if self.place else name
         if isinstance(self.cpd, TableCPD):
@@ -752,17 +776,18 @@ def _by_parameters(
             "probabilities to vary: see sensitivity, or by='findings'."
         )
     parameters: list[_Parameter] = []
-    n_others = 0
+    n_others = 0  # distributions of other kinds
     for number, (place, network) in enumerate(networks_in(model)):
         relevant = _relevant(network, target, evidence)
         if not place:
-            # The model is one network: the same posterior from fewer tables.
+            # The place of a network that is no part of an ensemble is empty: the model is one
+            # network, which gives the same posterior with fewer tables.
             model = network = network._restricted(relevant)
         for cpd in network.cpds:
             if cpd.variable not in relevant:
                 continue
             if isinstance(cpd, (TableCPD, GaussianCPD)):
-                varied = _varied(cpd, spread)
+                varied = _varied(cpd, spread)  # array, index, value and ends
                 parameters += [_Parameter(cpd, *one, place, number) for one in varied]
             else:
                 n_others += 1
@@ -821,10 +846,14 @@ def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike
 def _varied(
     cpd: TableCPD | GaussianCPD, spread: float
 ) -> Iterator[tuple[str, tuple[int, ...], float, tuple[float, float]]]:
-    """Yield array, index, value and ends of each parameter of a CPD."""
+    """Yield name of the array, index, value and ends of each parameter of a CPD.
+
+    The ends are the values to which it is lowered and raised; see `spread` in `tornado`.
+    """
     if isinstance(cpd, TableCPD):
         for index, share in np.ndenumerate(cpd.values):
-            # Of two states one moves with the other; zeros and ones are logical, not estimated.
+            # Of two states one moves with the other, so that only the second one is varied (the
+            # last index is the state); zeros and ones are logical, not estimated.
             if 0 < share < 1 and (cpd.variable.cardinality != 2 or index[-1]):
                 now = float(share)
                 yield "values", index, now, (now * (1.0 - spread), min(now * (1.0 + spread), 1.0))

@@ -64,10 +64,10 @@ def calibration_error(
     # Rounding errors may raise a probability slightly above one.
     if not ((values >= 0) & (values < 1 + 1e-9)).all():
         raise DataError("proba takes probabilities, from 0 to 1, none of them NaN.")
-    confidence, right = np.minimum(values.max(axis=1), 1.0), values.argmax(axis=1) == codes
+    confidence, is_right = np.minimum(values.max(axis=1), 1.0), values.argmax(axis=1) == codes
     order, starts = equal_bins(confidence, bins)
-    # For each bin its number of rows times (accuracy - mean probability).
-    gaps = np.add.reduceat((right - confidence)[order], starts)
+    # The sum over the rows of each bin: their number times (accuracy - mean probability).
+    gaps = np.add.reduceat((is_right - confidence)[order], starts)
     return float(np.abs(gaps).sum() / len(codes))
 
 
@@ -87,6 +87,7 @@ def equal_bins(values: Floats, bins: int | None = None) -> tuple[NDArray[np.intp
     first = np.searchsorted(ascending, ascending[even_starts], side="left")
     end = np.searchsorted(ascending, ascending[even_starts], side="right")
     starts = np.unique(np.where(even_starts - first <= end - even_starts, first, end))
+    # The end of the last run is the end of all, where no bin begins.
     return order, starts[starts < len(ascending)]
 
 
@@ -186,6 +187,7 @@ class DecisionRule:
 
     def codes(self, proba: Floats) -> NDArray[np.intp]:
         """Return the index of the class decided for each row, -1 for abstention."""
+        # A column for each decided class d: sum_c P(c) loss(c, d), or 1 - P(d) without losses.
         expected = 1.0 - proba if self.losses is None else proba @ self.losses
         # Without losses, argmax of p: in 1 - p, differences below 1e-16 would become ties.
         best = np.argmax(proba, axis=1) if self.losses is None else np.argmin(expected, axis=1)
@@ -202,7 +204,8 @@ class DecisionRule:
         """
         labels, label = classes, np.asarray(abstained)
         if self.abstain is not None or self.min_probability > 0:
-            # Labels of one kind keep their dtype; NumPy would turn numbers beside text into text.
+            # Labels of one kind keep their dtype (integers, floats or text); NumPy would turn
+            # numbers beside text into text.
             kinds = {classes.dtype.kind, label.dtype.kind}
             if label.ndim or len(kinds) > 1 or not kinds <= set("iufUS"):
                 label = np.empty(1, dtype=object)
@@ -216,6 +219,7 @@ class DecisionRule:
         A code of -1 in `decided` is an abstention; it loses `abstain`, or 0 if that is None.
         """
         losses = 1.0 - np.eye(self.target.cardinality) if self.losses is None else self.losses
+        # At -1 the last column is looked up, and not used.
         return np.where(decided < 0, self.abstain or 0.0, losses[true, decided])
 
 

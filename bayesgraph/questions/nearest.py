@@ -155,33 +155,37 @@ def nearest_rows(
         raise DataError(f"The table lacks the columns {quoted(missing)} of findings.")
     # Rows that are impossible under the model have the prior.
     logs, _ = model._rows_with_prior(variable, rows.evidence())
-    shares = np.exp(log_normalised(logs))
-    answers = shares.argmax(axis=1)
+    posteriors = np.exp(log_normalised(logs))
+    answers = posteriors.argmax(axis=1)
     wanted = answers != variable.index(before) if to is None else answers == variable.index(to)
-    # What each finding adds to the distance of each row.
-    parts = {
+    # What each finding adds to the distance of each row; vectors of counts add nothing.
+    distances = {
         v: _distances(v, column, rows, rules.weights.get(v.name, 1.0), fixed=v.name in rules.fixed)
         for v, column in findings.items()
         if not isinstance(v, CountVector)
     }
-    total = np.sum([np.zeros(rows.n_rows), *parts.values()], axis=0)
+    # Their sum, of zeros if there are none; rows with the same answer are out of reach.
+    total = np.sum([np.zeros(rows.n_rows), *distances.values()], axis=0)
     total = np.where(wanted, total, np.inf)
     nearest = []
     for row in np.argsort(total, kind="stable")[:n].tolist():
         if total[row] < np.inf:
             differences = {
                 v.name: (_value(v, findings[v]), _value(v, rows.column(v)[[row]]))
-                for v, part in parts.items()
-                if part[row] > 0
+                for v, distance in distances.items()
+                if distance[row] > 0
             }
             answer = int(answers[row])
-            state, share = variable.states[answer], float(shares[row, answer])
-            nearest.append(NearRow(row, float(total[row]), state, share, differences))
+            state, p = variable.states[answer], float(posteriors[row, answer])
+            nearest.append(NearRow(row, float(total[row]), state, p, differences))
     return NearestRows(variable.name, before, tuple(nearest))
 
 
 def _findings(model: Model, evidence: Mapping[Name, Any]) -> dict[Variable, Any]:
-    """Return values as encoded columns of one row, and intervals; without soft evidence."""
+    """Return the findings by variable: encoded columns of one row, or intervals (`Between`).
+
+    Soft evidence is left out.
+    """
     intervals = {model.variable(n): v for n, v in evidence.items() if isinstance(v, Between)}
     values = {n: v for n, v in evidence.items() if not isinstance(v, Between)}
     asked, states = with_findings(model, values)
@@ -199,11 +203,13 @@ def _distances(
 ) -> Floats:
     """Return the cost of the difference between a finding and the value of each row.
 
-    A difference costs a share from 0 to 1 of the weight; that of a fixed finding is infinite.
+    The result has the shape (n_rows,). A difference costs a share from 0 to 1 of the weight; that
+    of a fixed finding is infinite. The finding is one that `_findings` returns.
     """
     column = rows.column(variable)
     missing = rows.is_missing(variable)
     low, high = _ends(variable, finding)
+    # States without an order differ or not; numbers, and intervals by their codes, have distances.
     if isinstance(variable, Discrete) and not isinstance(variable, Binned):
         share = (column != low).astype(np.float64)
     else:
@@ -212,10 +218,11 @@ def _distances(
             # Intervals differ by the number of cut points between them.
             width = variable.cardinality - 1.0
         else:
+            # The range of the numbers in the table, and of the finding, which may have no end.
             width = float(np.ptp([*column[~missing], *filter(np.isfinite, (low, high))]))
         share = away / (width or 1.0)
     share = np.where(missing, 1.0, share)
-    if fixed or np.isinf(weight):
+    if fixed or np.isinf(weight):  # not 0 times infinity where there is no difference
         return np.where(share > 0, np.inf, 0.0)
     return weight * share
 
@@ -316,11 +323,12 @@ def most_relevant(
     case = read_case(model, evidence)
     if not (case.hard or case.soft):
         raise EvidenceError("An explanation explains evidence; none was given.")
-    numbers = read_targets(model, targets, case.hard)
-    variables = [model.variables[v] for v in numbers]
+    indices = read_targets(model, targets, case.hard)
+    variables = [model.variables[v] for v in indices]
     if continuous := [v.name for v in variables if not isinstance(v, Discrete)]:
         raise EvidenceError(f"Explanations are states; {quoted(continuous)} are not discrete.")
     discrete = [v for v in variables if isinstance(v, Discrete)]
+    # In each explanation a variable has one of its states, or is left out.
     total = math.prod(v.cardinality + 1 for v in discrete)
     if total > _MAX_EXPLANATIONS:
         raise MemoryLimitError(
@@ -339,12 +347,14 @@ def _partial(joint: Floats) -> tuple[Floats, Floats]:
     complements are sums of their own, because 1 - p has no digits where p is close to one.
     """
     # After each axis: mass that agrees with an assignment in the axes so far, and mass that does
-    # not, by the assignment in these axes and the state in all others.
+    # not, by the assignment in these axes and the state in all others. Axes so far have one entry
+    # more, that of all states.
     inside, outside = joint, np.zeros_like(joint)
     for axis in range(joint.ndim):
         total_inside = inside.sum(axis=axis, keepdims=True)
         total_outside = outside.sum(axis=axis, keepdims=True)
-        # For each entry the sum of all other ones along an axis, without subtraction.
+        # For each entry the sum of those before and after it along the axis: all others, without
+        # subtraction.
         entries = np.moveaxis(inside, axis, 0)
         zero = np.zeros_like(entries[:1])
         before = np.cumsum(np.concatenate([zero, entries[:-1]]), axis=0)
@@ -369,17 +379,20 @@ def _best(
     (prior, prior_of_others), (posterior, posterior_of_others) = before, after
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = (posterior * prior_of_others) / (prior * posterior_of_others)
+    # An axis for each variable, as `_partial` has them; from here on flat, with indices of entries.
     # Impossible explanations have no factor, and the empty one explains nothing.
     factors = np.where(prior > 0, factors, np.nan).ravel()
-    # The last index along an axis leaves its variable out.
+    # The last index along an axis leaves its variable out. Number of states in each explanation.
     indices = np.ix_(*map(np.arange, prior.shape))
     is_in = [index < v.cardinality for index, v in zip(indices, variables, strict=True)]
     lengths = sum(is_in, start=np.zeros(prior.shape, dtype=np.intp)).ravel()
     possible = np.flatnonzero(~np.isnan(factors) & (lengths > 0))
     # Factors that differ by rounding are equal, so that the fewest states come first: their logs
-    # count in units of a hundred times the rounding.
+    # count in units of a hundred times the rounding. A factor of 0 has no log.
     digits = np.round(np.log(np.maximum(factors[possible], 1e-300)) / _ROUNDING * 1e-2)
+    # The last key comes first: by the largest factor, the fewest states, and the index.
     order = possible[np.lexsort((possible, lengths[possible], -digits))]
+    # Of each explanation so far its pairs (axis of the variable, code of the state).
     kept: list[frozenset[tuple[int, int]]] = []
     for entry in order.tolist():
         codes = np.unravel_index(entry, prior.shape)

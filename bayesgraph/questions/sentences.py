@@ -54,10 +54,10 @@ from bayesgraph.questions.estimators import question
 Path: TypeAlias = tuple[Name, ...]
 # A node, and whether it was reached from one of its children.
 _Step: TypeAlias = tuple[Name, bool]
-# Tells whether a path may pass a node: the step to it, and whether it goes on to a parent.
+# Tells whether a path may pass a node, given the step to it and whether it goes on to a parent.
 _Passes: TypeAlias = Callable[[_Step, bool], bool]
 
-# Number of beginnings of paths that a search looks at.
+# Number of beginnings of paths that a search looks at: graphs may have exponentially many paths.
 _MOST = 4_000
 
 
@@ -102,6 +102,8 @@ def links(graph: nx.DiGraph[Name], start: Name, end: Name, evidence: set[Name]) 
     def is_collider(step: _Step, up: bool) -> bool:
         return up and not step[1]
 
+    # A path passes a common effect that is known or has a known descendant, and other nodes if they
+    # are not known.
     def is_open(step: _Step, up: bool) -> bool:
         return step[0] in opened if is_collider(step, up) else step[0] not in evidence
 
@@ -109,7 +111,8 @@ def links(graph: nx.DiGraph[Name], start: Name, end: Name, evidence: set[Name]) 
         """Tell whether a path may pass a node, if known nodes did not block paths."""
         return step[0] in opened or not is_collider(step, up)
 
-    # The first path, which is the shortest one, by the node before the end and the common effects.
+    # The first path, which is the shortest one, for each node before the end and each set of common
+    # effects.
     kinds: dict[tuple[Name, frozenset[Name]], Path] = {}
     for path in _paths(graph, start, end, is_open):
         kinds.setdefault((path[-2], frozenset(colliders(graph, path))), path)
@@ -117,15 +120,19 @@ def links(graph: nx.DiGraph[Name], start: Name, end: Name, evidence: set[Name]) 
     blockers: list[Name] = []
 
     def first_blocker(path: Path) -> list[Name]:
+        """Return the known node nearest to the start that blocks a path; a list of none or one."""
         common = colliders(graph, path)
         return [n for n in path[1:-1] if n in evidence and n not in common][:1]
 
     def tells_nothing_new(path: Path) -> bool:
         return any(blocker in blockers for blocker in first_blocker(path))
 
+    # Beginnings of paths that an earlier blocker blocks are not continued.
     for path in _paths(graph, start, end, is_open_if_unknown, tells_nothing_new):
-        blockers += first_blocker(path)
+        # One before the end is a part of no beginning.
+        blockers += [blocker for blocker in first_blocker(path) if blocker not in blockers]
     if not kinds and not blockers:
+        # All paths have a common effect of which nothing is known, or the search found none.
         # Known nodes that separate the two, none of which can be left out.
         needed = nx.find_minimal_d_separator(graph, start, end, restricted=evidence)
         blockers = [node for node in graph if node in needed]
@@ -139,7 +146,10 @@ def colliders(graph: nx.DiGraph[Name], path: Path) -> list[Name]:
 
 
 def _following(graph: nx.DiGraph[Name], step: _Step, passes: _Passes) -> list[_Step]:
-    """Return the steps that may follow a step."""
+    """Return the steps that may follow a step: up to the parents of its node, or down to children.
+
+    The argument `passes` tells in which of the two directions a path may go on.
+    """
     node, _ = step
     above = [(parent, True) for parent in graph.pred[node]] if passes(step, True) else []
     below = [(child, False) for child in graph.succ[node]] if passes(step, False) else []
@@ -161,14 +171,15 @@ def _paths(
     nodes may be repeated. Of equal bounds the longest beginning is continued, so that a shortest
     path is found at once.
     """
-    # An arc to each step from those that may follow it, so that distances are from the end.
+    # An arc to each step from those that may follow it, so that distances are from the end. Nothing
+    # follows the end, where paths stop.
     steps: nx.DiGraph[_Step] = nx.DiGraph()
     steps.add_nodes_from((end, up) for up in (True, False))
     for step in product(graph, (True, False)):
         if step[0] != end:
             steps.add_edges_from((after, step) for after in _following(graph, step, passes))
     # The number of arcs to the end of each step that leads there.
-    left = nx.multi_source_dijkstra_path_length(steps, {(end, True), (end, False)})
+    arcs_left = nx.multi_source_dijkstra_path_length(steps, {(end, True), (end, False)})
     # From the start paths go up and down, whatever is known of it.
     following = _following(graph, (start, True), lambda *_: True)
     # Bound, arcs so far with a minus, number (ties in the order of the search), beginning of a
@@ -177,8 +188,8 @@ def _paths(
     number, path = count(), tuple[Name, ...]((start,))
     for _ in range(_MOST + 1):
         for step in following:
-            if step in left and step[0] not in path:
-                bound = len(path) + left[step]
+            if step in arcs_left and step[0] not in path:
+                bound = len(path) + arcs_left[step]
                 heappush(waiting, (bound, -len(path), next(number), path, step))
         if not waiting:
             return
@@ -202,8 +213,9 @@ def known_below(graph: nx.DiGraph[Name], node: Name, evidence: Collection[Name])
 # ---- The explanation of a posterior in sentences: what each finding does to it, and by which path
 
 
-_WIDTH = 80
-# Name of the observed child of a variable that stands for likelihoods, with the variable's name.
+_WIDTH = 80  # characters of a line
+# Likelihoods of a variable are an observed child of it in the graph (virtual evidence, Pearl 1988,
+# section 2.2.2), which is the node (_JUDGEMENT, name of the variable).
 _JUDGEMENT = object()
 # Bayes factors from which on a finding counts, and words for what it then does (Kass and Raftery
 # 1995, section 3.2, whose smallest class is divided at 1.02).
@@ -340,21 +352,21 @@ def explanation(
     intervals = {
         model.variable(n).name: v for n, v in as_mapping(evidence).items() if isinstance(v, Between)
     }
-    told = _Told(asked, variable, _state(variable, answer, state), findings, intervals)
+    writer = _Writer(asked, variable, _state(variable, answer, state), findings, intervals)
     name = None if finding is None else asked.variable(finding).name
     if name == variable.name:
         raise EvidenceError(f"{name!r} is the target; finding= names another variable.")
-    before, after = told.value_of(prior), told.value_of(answer)
-    sentences = [told.opening(answer, prior if findings else None)]
+    before, after = writer.value_of(prior), writer.value_of(answer)
+    texts = [writer.opening(answer, prior if findings else None)]
     if name is None or name in findings:
         names = findings if name is None else [name]
-        bearings = [told.bearing(each, answer) for each in names]
-        bearings = sorted(bearings, key=lambda one: abs(told.strength(one)))[::-1]
-        sentences += [told.sentence(bearing) for bearing in bearings]
+        bearings = [writer.bearing(each, answer) for each in names]
+        bearings = sorted(bearings, key=lambda one: abs(writer.strength(one)))[::-1]  # strong first
+        texts += [writer.sentence(bearing) for bearing in bearings]
     else:
-        bearings = [Bearing(name, None, after, 1.0, *told.links(name))]
-        sentences += told.if_it_were(name)
-    return Explanation(variable.name, told.state, before, after, tuple(bearings), tuple(sentences))
+        bearings = [Bearing(name, None, after, 1.0, *writer.links(name))]
+        texts += writer.if_it_were(name)
+    return Explanation(variable.name, writer.state, before, after, tuple(bearings), tuple(texts))
 
 
 def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
@@ -373,7 +385,7 @@ def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
 
 
 def _state(variable: Any, answer: Any, state: State | None) -> Any:
-    """Return the state that is explained; None of a number."""
+    """Return the state that is explained: `state`, or the most probable one; None of a number."""
     if isinstance(answer, Posterior):
         discrete = answer.variables[0]
         return answer.argmax if state is None else discrete.states[discrete.index(state)]
@@ -383,8 +395,21 @@ def _state(variable: Any, answer: Any, state: State | None) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
-    """What sentences are about: a state of a target (or the mean of a number), and findings."""
+class _Writer:
+    """Writes sentences about a state of a target (or the mean of a number), given findings.
+
+    Attributes
+    ----------
+    model : Model
+        The one with findings; see `with_findings`.
+    target : Variable
+    state : state or None
+        None for the mean of a number.
+    evidence : mapping from name to value
+        The findings as this model takes them.
+    intervals : mapping from name to Between
+        Those of the findings that are intervals of numbers, as the user gave them.
+    """
 
     model: Model
     target: Any
@@ -398,11 +423,16 @@ class _Told:
         """Return the probability of the state, or the mean of a number."""
         if not isinstance(answer, Posterior):
             return float(answer.mean)
+        # Probabilities that miss 1 by rounding would have large but finite odds.
         p = answer[self.state]
         return 1.0 if p > 1.0 - _ROUNDING else p
 
     def bearing(self, name: Name, answer: Posterior | NumberMixture) -> Bearing:
-        """Measure the effect of a finding on the answer, by leaving it out."""
+        """Measure the effect of a finding on the answer, by leaving it out.
+
+        The factor is the ratio of the odds, or for a number the difference of means in standard
+        deviations; see `Bearing`.
+        """
         others = {n: value for n, value in self.evidence.items() if n != name}
         left_out = self.model.query(self.target.name, others)
         after, before = self.value_of(answer), self.value_of(left_out)
@@ -417,7 +447,10 @@ class _Told:
         return Bearing(name, value, before, factor, *self.links(name))
 
     def strength(self, bearing: Bearing) -> float:
-        """Return a size, above 0 if a finding speaks for the state or raises the mean."""
+        """Return the log of the Bayes factor, or of a number the factor itself, which is a shift.
+
+        It is above 0 if a finding speaks for the state, or raises the mean.
+        """
         if self.state is None or bearing.factor == math.inf:
             return bearing.factor
         return math.log(bearing.factor) if bearing.factor > 0 else -math.inf
@@ -453,7 +486,8 @@ class _Told:
         if blocked := self._blocked(bearing):
             return f"says nothing about it: {blocked}."
         strength = self.strength(bearing)
-        # Of each strength: what a negative one does, and what a positive one does.
+        # Of each strength: what a negative one does, and what a positive one does. The words are
+        # those of the first, the largest one, that the strength comes up to.
         table = _OF_NUMBERS if self.state is None else _OF_STATES
         words = next((words for least, *words in table if abs(strength) >= least), None)
         if words is None:
@@ -471,7 +505,7 @@ class _Told:
         for value in _values_to_try(self.model, name, self.evidence):
             try:
                 answer = self.model.query(self.target.name, {**self.evidence, name: value})
-            except ImpossibleEvidenceError:
+            except ImpossibleEvidenceError:  # the findings exclude this value
                 continue
             parts.append(f"{self._number(self.value_of(answer))} if {_is(name, value, 'were')}")
         return [f"{name} is not known. It would be {_listed(parts)}.", *self._ways(name, linked)]
@@ -493,15 +527,16 @@ class _Told:
         """Return the active paths from a variable to the target, and what blocks others."""
         if self._graph is None:
             return Links()
-        return links(self._graph, name, self.target.name, self._nodes_besides(name))
+        return links(self._graph, name, self.target.name, self._known_besides(name))
 
     @cached_property
     def _graph(self) -> nx.DiGraph[Name] | None:
-        """The graph, if it tells which findings bear on the target.
+        """The graph of a Bayesian network, with a node for each judgement; None of other models.
 
-        A judgement of a variable is an observed child of it.
+        A judgement of a variable is an observed child of it, the node (_JUDGEMENT, name).
         """
         model: Any = self.model
+        # Only a single network is one of its own networks.
         if not any(network is model for network in model.networks):
             return None
         graph: nx.DiGraph[Name] = nx.DiGraph()
@@ -510,8 +545,8 @@ class _Told:
         graph.add_edges_from((name, (_JUDGEMENT, name)) for name in self._judged)
         return graph
 
-    def _nodes_besides(self, name: Name) -> set[Name]:
-        """Return the nodes that are known besides a variable."""
+    def _known_besides(self, name: Name) -> set[Name]:
+        """Return the nodes of the graph that are known besides a variable: findings, judgements."""
         return {(_JUDGEMENT, n) if n in self._judged else n for n in self.evidence if n != name}
 
     def _blocked(self, linked: Links | Bearing) -> str:
@@ -527,7 +562,8 @@ class _Told:
         """Return sentences on the active paths, and on what blocks others."""
         if name == self.target.name or self._graph is None:
             return []
-        # Common effects of the two alone that are known in the same way share a sentence.
+        # Common effects of the two alone that are known in the same way share a sentence. A path of
+        # three nodes is start, common effect, end.
         alike: dict[Any, list[Path]] = {}
         for path in linked.paths:
             common = colliders(self._graph, path)
@@ -535,10 +571,10 @@ class _Told:
             key = self._how_known(self._graph, common[0], name) if is_short else path
             alike.setdefault(key, []).append(path)
         groups = list(alike.values())
-        told, others = groups[:_MOST_LINKS], groups[_MOST_LINKS:]
+        in_full, others = groups[:_MOST_LINKS], groups[_MOST_LINKS:]
         sentences = [
             f"{'Another' if i else 'The'} link: {self._way(self._graph, name, paths)}."
-            for i, paths in enumerate(told)
+            for i, paths in enumerate(in_full)
         ]
         if others:
             n_paths = sum(map(len, others))
@@ -553,7 +589,10 @@ class _Told:
         return sentences
 
     def _way(self, graph: nx.DiGraph[Name], name: Name, paths: Sequence[Path]) -> str:
-        """Return a path in words, or several on which a common effect is all between the ends."""
+        """Return a path in words, or several on which a common effect is all between the ends.
+
+        Several paths are start, common effect, end; their common effects are known in one way.
+        """
         path, common = paths[0], colliders(graph, paths[0])
         if len(paths) > 1:
             how = self._how_known(graph, common[0], name)
@@ -577,7 +616,8 @@ class _Told:
 
     def _how_known(self, graph: nx.DiGraph[Name], common: Name, name: Name) -> str:
         """Say how a common effect is known: itself, by a judgement, or by its descendants."""
-        below = known_below(graph, common, self._nodes_besides(name))
+        # The common effect itself, or the nearest known nodes that descend from it.
+        below = known_below(graph, common, self._known_besides(name))
         if common in below:
             return "known"
         # A judgement is a node (_JUDGEMENT, name of the variable that it is about).

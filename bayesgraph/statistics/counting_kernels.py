@@ -12,7 +12,8 @@ from bayesgraph.core.compilation import kernel
 
 # Number of rows of a block, which is counted for all columns while its codes are in the cache.
 _BLOCK = 4096
-# Masks of the sums of neighbouring bits; compilers know these steps and use one instruction.
+# Masks of the sums of neighbouring bits, each a byte eight times over; compilers know these steps
+# and use one instruction.
 _TWOS, _FOURS, _EIGHTS, _ONES = (
     np.uint64(byte * (2**64 // 255)) for byte in (0x55, 0x33, 0x0F, 0x01)
 )
@@ -49,6 +50,7 @@ def count_singles(
         column = codes[j]
         for i in range(len(column)):
             if column[i] >= 0 and group[i] >= 0:
+                # Unsigned indices are not tested for being negative, which takes time.
                 at = np.uint64(first + column[i])
                 out[np.uint64(group[i]), at] += weights[i] if weighted else 1.0
 
@@ -245,7 +247,11 @@ def _row_keys(
 def _count_all(
     base: NDArray[np.int64], right: NDArray[np.signedinteger], card: int, table: Floats
 ) -> None:
-    """Count the two codes of each row, none of which is missing; faster than `_count_some`."""
+    """Count the two codes of each row, none of which is missing; faster than `_count_some`.
+
+    `base` and `right` are the indices along the axes of the table, of which `card` is the length of
+    the last one.
+    """
     for row in range(len(right)):
         table[base[row] * card + right[row]] += 1.0
 
@@ -258,7 +264,10 @@ def _count_some(
     weights: Floats,
     table: Floats,
 ) -> None:
-    """Add the weight of each row to the cell of its two codes, unless one of them is missing."""
+    """Add the weight of each row to the cell of its two codes, unless one of them is missing (-1).
+
+    See `_count_all`; `weights` is empty if every row weighs 1.
+    """
     weighted = len(weights) > 0
     for row in range(len(right)):
         if base[row] >= 0 and right[row] >= 0:
@@ -512,6 +521,7 @@ def _add_deviations(
         if complete:
             count[cell, 0] += w
         for k in range(0 if complete else d):
+            # Only NaN differs from itself.
             is_there = deviation[i, k] == deviation[i, k]
             x = deviation[i, k] if is_there else 0.0
             count[cell, k] += w if is_there else 0.0

@@ -116,14 +116,14 @@ def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
         a, b = stack[depth]
         # All entropies are times the number of rows, as is the criterion of acceptance.
         n, entropy, k = _entropy(sums, a, b)
-        if k < 2 or n <= 1.0:
+        if k < 2 or n <= 1.0:  # of one class, or one row: nothing to gain, and log2(0) below
             continue
         least, at = np.inf, -1
         for m in range(a + 1, b):
             of_parts = _entropy(sums, a, m)[1] + _entropy(sums, m, b)[1]
             if of_parts < least:
                 least, at = of_parts, m
-        if at < 0:
+        if at < 0:  # the interval is a single bin
             continue
         n1, entropy1, k1 = _entropy(sums, a, at)
         n2, entropy2, k2 = _entropy(sums, at, b)
@@ -298,6 +298,7 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
 def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
     """Return the minimum cost of bins a to b - 1 as two intervals, and the second's first bin.
 
+    They are infinity and -1 for a single bin, which cannot be split.
     For `sums` and `table` see `merge_greedily`.
     """
     minimum, at = np.inf, -1
@@ -318,6 +319,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
     """
     n_bins = len(begins)
     # The first bins of the next and of the previous interval; n_bins and -1 where there is none.
+    # The last interval is the one before n_bins.
     after = np.full(n_bins, n_bins)
     before = np.full(n_bins + 1, -1)
     count = 0
@@ -383,7 +385,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
             end = after[end]
         count += growth[best_move]
         middle = cut[a, best_move]
-        if middle < 0:
+        if middle < 0:  # two intervals become one
             after[a] = end
             before[end] = a
         else:
@@ -531,6 +533,7 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
                 if change < best:
                     best, best_group = change, empty
             if best_group >= 0:
+                # One more if the new group was empty, and one less if the old one becomes empty.
                 count += (members[best_group] == 0) - is_alone
                 sums[old] -= counts[i]
                 sums[best_group] += counts[i]

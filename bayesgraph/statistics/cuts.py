@@ -124,7 +124,8 @@ def observed(
     keep = ~np.isnan(numbers)
     if weight.size:
         keep &= weight > 0
-    # The order of equal values affects only sums of weights, by rounding.
+    # The order of equal values affects only sums of weights, by rounding: without weights it need
+    # not be stable, which is faster.
     order = np.argsort(numbers, kind="stable" if weight.size else None)
     if not keep.all():
         order = order[keep[order]]
@@ -156,6 +157,7 @@ def bins_of(column: SortedColumn, coarse: Floats | None = None) -> Bins:
     first, sums = cut_kernels.elementary_bins(
         keys, column.classes, column.weights, column.n_classes
     )
+    # The last entry of each bin precedes the first one of the next.
     ends = np.append(first, column.low.size)[1:] - 1
     return Bins(column.low[first], column.high[ends], sums)
 
@@ -173,13 +175,14 @@ def histogram_edges(column: SortedColumn, maximum: int) -> Floats:
     maximum : int
     """
     ascending = column.low
-    # The mask of an empty column is empty.
+    # The first of each run of equal values; the mask of an empty column is empty.
     distinct = ascending[np.append(True, ascending[1:] > ascending[:-1])[: ascending.size]]
     if distinct.size <= maximum:
         return np.asarray(distinct)
     weight = column.weights if column.weights.size else np.ones(ascending.size)
     of_class = np.bincount(column.classes, weight, minlength=column.n_classes)
-    # Of each row, the share of all rows plus the share of its class, all classes alike.
+    # Of each row, its share of all rows plus its share of its class, divided by the number of
+    # classes that have rows: both sum to 1.
     shares = weight / weight.sum() + weight / (of_class[column.classes] * (of_class > 0).sum())
     below = np.cumsum(shares)
     # The middles of `maximum` equal parts of all shares.
@@ -218,11 +221,13 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     size = np.abs(wanted)
     unit = 10.0 ** -np.floor(np.log10(np.maximum(size, _TINY)))
     scaled = (wanted * unit)[:, None] * _POWERS[:16]
+    # How far such a decimal may be away: the play, and a little for rounding.
     reach = ((np.minimum(play, size) + 1e-14 * size) * unit)[:, None] * _POWERS[:16]
     fewest = (np.abs(scaled - np.rint(scaled)) <= reach).argmax(axis=1) * (size >= _TINY) + 1
+    # Ends of the range for a short decimal, both included, and `high`, which is not.
     bounds = np.maximum(a, wanted - play), np.minimum(b, wanted + play), b
     rows = zip(*(column.tolist() for column in (wanted, fewest, *bounds)), strict=True)
-    # Ends of the range for a short decimal, both included, and `high`, which is not.
+    # A float has 17 digits at most; where no shorter decimal fits, the wanted position stays.
     for i, (number, at_least, low_end, high_end, end) in enumerate(rows):
         for digits in range(at_least, 17):
             short = float(f"{number:.{digits}g}")
@@ -260,7 +265,7 @@ def round_between(low: ArrayLike, high: ArrayLike) -> Floats:
     largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), _TINY)
     # Digits after the point, or before it if negative; the first unit is greater than all numbers.
     places = -2 - np.floor(np.log10(largest)).astype(np.int64)
-    # Pairs without a cut point so far.
+    # Indices of the pairs without a cut point so far.
     left = np.arange(a.size)
     for _ in range(_MAX_DIGITS):
         for unit in (5.0, 2.0, 1.0):
@@ -285,6 +290,7 @@ def _multiples(numbers: Floats, places: NDArray[np.int64], unit: float = 1.0) ->
     # Powers of ten that are not exact: there a decimal is written out and read again.
     far = np.abs(places) >= len(_POWERS)
     scale = _POWERS[np.where(far, 0, np.abs(places))]
+    # Multiplied or divided by an exact power, as negative powers of ten are not exact.
     up = places >= 0
     scaled = np.where(up, numbers * np.where(up, scale, 1.0), numbers / scale)
     whole = np.rint(scaled / unit) * unit
@@ -319,7 +325,8 @@ def width_cuts(column: SortedColumn, bins: int) -> Floats:
     width = 2 * (high / 2 - low / 2) / bins
     ends = low + 2 * (high / 2 - low / 2) * (np.arange(1, bins) / bins)
     ends = ends[(low <= ends) & (ends < high)]
-    # Short decimals near the bounds that leave all values on the same side.
+    # Short decimals near the bounds that leave all values on the same side: between the last value
+    # below a bound and the first one above it.
     at = np.searchsorted(column.low, ends, side="right")
     left, right = column.high[at - 1], column.low[np.minimum(at, column.low.size - 1)]
     # Where values next to the bounds are unknown, within a cell, a hundredth of the width is near.
@@ -358,6 +365,8 @@ def round_frequency_cuts(column: SortedColumn, bins: int) -> Floats:
     last, below, at = quantiles(column, bins)
     if not at.size:
         return np.empty(0)
+    # A quarter of an interval's weight (of all values but the maximum), and a little for rounding.
+    # Then the first and the last place whose weight differs by no more.
     play = (1.0 + 1e-9) * below[-1] / (4.0 * bins)
     first = np.searchsorted(below, below[at] - play)
     end = np.searchsorted(below, below[at] + play, side="right") - 1
@@ -545,7 +554,7 @@ def granular_intervals(column: SortedColumn, *, n_columns: int = 1) -> Intervals
         bins = bins_of(column, _equal_bins(column.low, below, 2**granularity))
         prior = _granular_prior(len(bins.low), total, granularity, finest, n_columns)
         intervals = best_intervals(bins, prior)
-        if best is None or intervals.cost < best.cost - 1e-6:
+        if best is None or intervals.cost < best.cost - 1e-6:  # beyond rounding
             best = intervals
     assert best is not None  # the loop has at least one granularity
     return best
@@ -556,12 +565,14 @@ def _equal_bins(ascending: Floats, below: Floats, maximum: int) -> Floats:
 
     Values ascend, and equal values share a bin; `below` holds the cumulative weights of the rows.
     """
+    # The first and the last row of each value, and the weight of the rows before it.
     starts = np.flatnonzero(np.append(True, ascending[1:] > ascending[:-1]))
     ends = np.append(starts[1:], ascending.size) - 1
     before = np.append(0.0, below[ends[:-1]])
     # A value belongs to the bin that contains the middle of its rows, on the scale of weights.
     middle = before + (below[ends] - before) / 2
     place = np.floor(middle * maximum / below[-1])
+    # Bins without values get no number.
     rank = np.cumsum(np.append(True, place[1:] > place[:-1]))
     return np.repeat(rank.astype(np.float64), ends - starts + 1)
 
@@ -649,6 +660,7 @@ def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
     """
     if len(bins.low) <= _MAX_BINS:
         return np.asarray(cut_kernels.merge_greedily(bins.sums, table, prior))
+    # Weight before each bin; its part among `_MAX_BINS` equal parts; the first bin of each part.
     below = bins.sums.sum(axis=1)
     place = np.floor(below[:-1] * (_MAX_BINS / below[-1]))
     starts = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
@@ -691,7 +703,8 @@ def _factorials(size: int) -> Floats:
 # Maximum number of values that the search treats individually, as it compares all pairs. Of more
 # values, the rarest are first put together by their majority class.
 _MAX_VALUES = 1000
-# Number of partial sums of the series of 1/e whose logs differ from -1 in floating point.
+# Number of partial sums of the series of 1/e that are computed: factorials up to 169! are floats.
+# Long before, the logs of the sums are -1 but for rounding.
 _SERIES = 170
 
 
@@ -756,7 +769,7 @@ def best_groups(counts: Floats) -> Groups:
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     if not present.size:
         return Groups([], 0.0)
-    unit_of = _together(counts[present])
+    unit_of = _units_of(counts[present])
     units = np.zeros((int(unit_of.max()) + 1, n_classes))
     np.add.at(units, unit_of, counts[present])
     log_prior = grouping_prior(present.size, len(units))
@@ -780,7 +793,7 @@ def value_counts(
         raise DataError(
             f"Classes are codes from 0 to {n_classes - 1}; got {label.min()} to {label.max()}."
         )
-    there = value >= 0
+    there = value >= 0  # -1 is missing
     weight = None if weights is None else np.asarray(weights, dtype=np.float64)[there]
     size = int(value.max(initial=-1)) + 1
     cells = value[there] * n_classes + label[there]
@@ -788,7 +801,7 @@ def value_counts(
     return flat.reshape(size, n_classes).astype(np.float64)
 
 
-def _together(counts: Floats) -> NDArray[np.int64]:
+def _units_of(counts: Floats) -> NDArray[np.int64]:
     """Assign the values of a column to units, which the search keeps together.
 
     A unit is a single value, or all values whose rows all have one and the same class. If there are
@@ -797,13 +810,15 @@ def _together(counts: Floats) -> NDArray[np.int64]:
     """
     n_values, n_classes = counts.shape
     majority = counts.argmax(axis=1)
-    bound = (counts > 0).sum(axis=1) == 1
-    free = np.flatnonzero(~bound)
-    if free.size > _MAX_VALUES:
+    # Values that join the unit of their class, and those that are units of their own.
+    joins_class = (counts > 0).sum(axis=1) == 1
+    single = np.flatnonzero(~joins_class)
+    if single.size > _MAX_VALUES:
         # Among equally rare values, the last come first.
-        rarest = np.lexsort((-free, counts[free].sum(axis=1)))
-        bound[free[rarest[: free.size - _MAX_VALUES]]] = True
-    key = np.where(bound, majority, n_classes + np.arange(n_values))
+        rarest = np.lexsort((-single, counts[single].sum(axis=1)))
+        joins_class[single[rarest[: single.size - _MAX_VALUES]]] = True
+    # Units of classes have the keys below n_classes, and single values those from there on.
+    key = np.where(joins_class, majority, n_classes + np.arange(n_values))
     return np.unique(key, return_inverse=True)[1].reshape(-1)
 
 
@@ -864,7 +879,7 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
         merged = cut_kernels.merge_groups(of_groups, table, prior)[group_of]
         cut_kernels.move_values(units, table, prior, merged)
         lower = _cost(units, merged, table, prior)
-        if lower >= cost - 1e-6:
+        if lower >= cost - 1e-6:  # no gain beyond rounding
             break
         group, cost = merged, lower
     return group, cost

@@ -105,7 +105,10 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of_ratio(cls, statistic: float, degrees: int, rows: float, p_value: Any = None) -> Outcome:
-        """Return the outcome of a likelihood ratio of some rows, by default a chi-squared one."""
+        """Return the outcome of twice a log likelihood ratio, `statistic`, of some rows.
+
+        By default the statistic is a chi-squared one. The information is half of it by row.
+        """
         if p_value is None:
             p_value = scipy.special.chdtrc(degrees, max(statistic, 0.0)) if degrees > 0 else 1.0
         return cls(statistic, degrees, float(p_value), max(statistic, 0.0) / 2.0 / max(rows, 1.0))
@@ -255,6 +258,7 @@ class Cells(NamedTuple):
     def of(cls, columns: _Columns) -> Cells:
         """Return the cells of the discrete columns."""
         z, x, y = (_cell(columns.table, _discrete(v)) for v in (columns.z, columns.x, columns.y))
+        # Numbers begin at 0: the last one is the number of states that occur, less one.
         last_x, last_y = (int(number.max(initial=0)) for number in (x, y))
         # Numbers of each row's row and column among those of the tables of all strata.
         _, x_in_z = np.unique(z * (last_x + 1) + x, return_inverse=True)
@@ -313,7 +317,7 @@ class Cells(NamedTuple):
         # Everything is by stratum, of n rows and k rows or columns of its table; v and w are
         # Dawson's, of the rows and of the columns of the tables.
         n = np.bincount(self.z, self.counts)
-        less_1, less_2, less_3 = (np.maximum(n - i, 1.0) for i in (1, 2, 3))
+        less_1, less_2, less_3 = (np.maximum(n - i, 1.0) for i in (1, 2, 3))  # n - 1, ...
         degrees, v, w = [], [], []
         for number, margin in zip((self.x, self.y), margins, strict=True):
             first_cell, k = self._in_strata(number)
@@ -341,7 +345,8 @@ def is_sparse(degrees: Any, rows: Any) -> Any:
     """Tell whether a table has too many cells for the chi-squared distribution of G-squared.
 
     With d degrees of freedom and n rows, the mean of G-squared is about d + d^2 / (6 n) (Williams
-    1976). The second term is to be at most half of the standard deviation, which is sqrt(2 d).
+    1976). The second term is to be at most half of the standard deviation, which is sqrt(2 d): then
+    d^1.5 is at most 3 sqrt(2) n.
     """
     return rows * 3.0 * math.sqrt(2.0) < np.power(degrees, 1.5)
 
@@ -390,9 +395,10 @@ def _conditional_gaussian(columns: _Columns) -> Outcome:
     statistics = _statistics(columns)
     # A correlation matrix has an eigenvalue of 0 if columns are linearly dependent, and 0 in the
     # place of each correlation of a constant.
-    comoment = statistics.comoment[statistics.counts > 0]
+    comoment = statistics.comoment[statistics.counts > 0]  # shape (n_cells, d, d)
     deviation = np.sqrt(np.diagonal(comoment, axis1=-2, axis2=-1))
     correlation = safe_divide(comoment, deviation[:, :, None] * deviation[:, None, :])
+    # Eigenvalues ascend: the first one of each cell is the smallest.
     if comoment.size and np.linalg.eigvalsh(correlation)[:, 0].min() <= _ROUNDING:
         raise DataError(
             f"The columns {quoted(v.name for v in _continuous(columns.table.variables))} are "
@@ -421,7 +427,7 @@ def _with_covariances(columns: _Columns) -> _Columns:
     """Return the rows whose states have enough rows for a covariance of all continuous columns."""
     table = columns.table
     needed = len(_continuous(table.variables)) + 1
-    if needed == 1:
+    if needed == 1:  # no continuous columns, and so no covariance
         return columns
     cell = _cell(table, _discrete(table.variables))
     kept = np.bincount(cell, columns.weights)[cell] > needed
@@ -477,6 +483,7 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
     Outcome
         Its statistic is the correlation; 0 degrees of freedom where there are too few rows.
     """
+    # The t-test has n_rows - 2 - (number of given columns) degrees of freedom.
     total, n = float(statistics.counts.sum()), statistics.comoment.shape[-1]
     degrees = math.floor(total) - n
     if degrees < 1:
@@ -499,6 +506,7 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
     unexplained = 1.0 - r * r
     t = abs(r) * math.sqrt(degrees / unexplained) if unexplained > 0 else math.inf
     p_value = 2.0 * float(scipy.special.stdtr(degrees, -t))
+    # The mutual information of Gaussians, -log(1 - r^2) / 2, finite where 1 - r^2 is rounding.
     return Outcome(r, degrees, p_value, -0.5 * math.log(max(unexplained, 2e-15)))
 
 
@@ -520,6 +528,7 @@ def conditional_gaussian(
         Added to the variances.
     """
     n = statistics.mean.shape[-1]
+    # More rows than the n + 1 that a covariance of n columns takes.
     kept = statistics.counts > (n + 1 if n else 0)
     counts = np.where(kept, statistics.counts, 0.0)
     comoment = np.where(kept[..., None, None], statistics.comoment, 0.0)
@@ -544,6 +553,7 @@ def conditional_gaussian(
         weights, comoments = part.counts[occurs], part.comoment[occurs]
         covariance = comoments[:, columns][:, :, columns] / weights[:, None, None]
         covariance = covariance + np.diag(np.broadcast_to(ridge, n)[columns])
+        # Maximum log likelihood, without terms that cancel in the ratio.
         likelihood = weights @ (np.log(weights) - 0.5 * np.linalg.slogdet(covariance)[1])
         statistic += 2.0 * sign * float(likelihood)
         degrees += sign * len(weights) * (d + d * (d + 1) // 2)
@@ -557,6 +567,7 @@ def holm_adjusted(p: Floats) -> Floats:
     """Return p-values adjusted for their number by the procedure of Holm (1979); NaN stays."""
     # Ascending, without the NaN, which are sorted last.
     order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
+    # The smallest of m p-values times m, the next one times m - 1, ...; all in ascending order.
     factors = len(order) - np.arange(len(order))
     adjusted = np.full(len(p), np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)

@@ -307,12 +307,12 @@ class Additive:
     def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
         """Return the statistics whose fields, and entries of tuples, `combine` makes of both."""
         changed = {}
-        for part in fields(self):  # type: ignore[arg-type]
-            mine, theirs = getattr(self, part.name), getattr(other, part.name)
+        for each in fields(self):  # type: ignore[arg-type]
+            mine, theirs = getattr(self, each.name), getattr(other, each.name)
             if isinstance(mine, tuple):
-                changed[part.name] = tuple(combine(a, b) for a, b in zip(mine, theirs, strict=True))
-            elif part.name != "request":
-                changed[part.name] = combine(mine, theirs)
+                changed[each.name] = tuple(combine(a, b) for a, b in zip(mine, theirs, strict=True))
+            elif each.name != "request":
+                changed[each.name] = combine(mine, theirs)
         return replace(self, **changed)  # type: ignore[type-var]
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> Self:
@@ -325,12 +325,12 @@ class Additive:
         changed = {"request": grown_request(mine.request, renamed)}
         # What `grown_axis` takes: the new indices, and the new number of groups.
         groups = grown_groups(mine.request.given, changed["request"].given)
-        for part in fields(mine):
-            value = getattr(self, part.name)
+        for each in fields(mine):
+            value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
-                changed[part.name] = grown_axis(value, 0, *groups)
-            elif part.name != "request":
-                changed[part.name] = value.grown(*groups)
+                changed[each.name] = grown_axis(value, 0, *groups)
+            elif each.name != "request":
+                changed[each.name] = value.grown(*groups)
         return replace(mine, **changed)  # type: ignore[no-any-return]
 
 
@@ -470,7 +470,8 @@ class GroupMoments:
 
     def __add__(self, other: Self) -> Self:
         count = self.count + other.count
-        # The joint mean moves towards the other one by its share of the weight.
+        # Chan, Golub and LeVeque (1979): the mean moves towards the other one by its share of the
+        # weight, and the square between the two parts has the weight n1 n2 / (n1 + n2).
         share = safe_divide(other.count, count)
         delta = other.mean - self.mean
         square = self.square + other.square + delta * delta * self.count * share
@@ -485,6 +486,7 @@ class GroupMoments:
             If the moments cannot include the rows of `other`, or if so small a sum of squares would
             be left that more than half of its digits are lost.
         """
+        # The mean moves away from that of the removed rows.
         count = removed(self.count - other.count, self.count)
         shift = (self.mean - other.mean) * safe_divide(other.count, count)
         mean = np.where(count > 0, self.mean + shift, 0.0)
@@ -517,12 +519,14 @@ class GroupMoments:
         arrays = self.count, self.mean, self.square
         count, mean, square = [a.reshape(*shape, a.shape[-1]) for a in arrays]
         total = count.sum(axis=axis)
-        # Differences from one of the means, so that groups of equal means merge exactly.
+        # Differences from the mean of the largest group, so that groups of equal means merge
+        # exactly.
         largest = np.expand_dims(count.argmax(axis=axis), axis)
         reference = np.take_along_axis(mean, largest, axis)
         shift = safe_divide((count * (mean - reference)).sum(axis=axis), total)
         centre = reference.squeeze(axis) + shift
         spread = mean - np.expand_dims(centre, axis)
+        # Squares within the groups, and between them.
         sums = (square + count * spread * spread).sum(axis=axis)
         flat = (math.prod(total.shape[:-1]), total.shape[-1])
         return GroupMoments(total.reshape(flat), centre.reshape(flat), sums.reshape(flat))
@@ -553,6 +557,7 @@ class PairMoments(GroupMoments):
         cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
     ) -> PairMoments:
         """Return the moments of all pairs of columns; arguments as in `GroupMoments.collect`."""
+        # Without columns there are counts alone.
         if not values.shape[1] and not len(weights):
             count = np.bincount(group[group >= 0], minlength=n_groups).astype(np.float64)
             none, nothing = np.empty((n_groups, 0, 1)), np.empty((n_groups, 0, 0))
@@ -573,12 +578,13 @@ class PairMoments(GroupMoments):
         n_rows = max(_TOGETHER // max(d, 1), 1)
         buffer = np.empty((min(n_rows, len(values)), d))
 
-        def of(rows: NDArray[np.intp]) -> PairMoments:
+        def moments_of(rows: NDArray[np.intp]) -> PairMoments:
             """Return the moments of the rows of some indices, which are copied to `buffer`."""
+            # With mode="clip" NumPy writes to `out` directly.
             chosen = np.take(values, rows, axis=0, out=buffer[: len(rows)], mode="clip")
             return _pair_moments(chosen, weights[rows] if len(weights) else np.ones(len(rows)))
 
-        # Short integers are sorted by their digits.
+        # NumPy sorts integers of 16 bits by their digits, in linear time.
         short = group.astype(np.int16) if n_groups < 1 << 15 else group
         order = np.argsort(short, kind="stable")
         # Rows without a group, -1, come before the first one. If no row has a group, group 0 stands
@@ -589,8 +595,9 @@ class PairMoments(GroupMoments):
         for g in groups.tolist():
             members = order[bounds[g] : bounds[g + 1]]
             starts = range(0, max(len(members), 1), n_rows)
-            parts.append(tree_sum(of(members[first : first + n_rows]) for first in starts))
-        # Those of groups without missing values are smaller, as long as no group has any.
+            parts.append(tree_sum(moments_of(members[first : first + n_rows]) for first in starts))
+        # Arrays of groups without missing values have axes of length 1; see `PairMoments`. If
+        # some group has missing values, all get the shape of its arrays.
         same_shape = len({part.mean.shape for part in parts}) == 1
         of_groups = []
         for array in fields(cls):
@@ -610,15 +617,16 @@ class PairMoments(GroupMoments):
 
     def __sub__(self, other: Self) -> Self:
         """Return the moments of the remaining rows; see `GroupMoments`."""
-        rest = super().__sub__(other)
-        weight = safe_divide(rest.count * other.count, self.count)
-        delta = other.mean - rest.mean
+        left = super().__sub__(other)
+        # The products between two parts have the weight n1 n2 / (n1 + n2): the reverse of +.
+        weight = safe_divide(left.count * other.count, self.count)
+        delta = other.mean - left.mean
         between = delta * delta.swapaxes(1, 2) * weight
         # A constant has no comoments; entry (i, j) of `square` is of column i, so of j in the
         # transpose.
-        varies = np.broadcast_to(rest.square > 0, self.comoment.shape)
+        varies = np.broadcast_to(left.square > 0, self.comoment.shape)
         vary = varies & varies.swapaxes(1, 2)
-        return replace(rest, comoment=np.where(vary, self.comoment - other.comoment - between, 0.0))
+        return replace(left, comoment=np.where(vary, self.comoment - other.comoment - between, 0.0))
 
 
 def group_comoments(
@@ -679,6 +687,7 @@ def _remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats
         raise not_fitted()
     weight = np.broadcast_to(count, rest.shape)
     centre = safe_divide((weight * mean).sum(axis=0), weight.sum(axis=0))
+    # The sum of squares of the whole column: within the groups, and between them.
     whole = np.maximum(rest, 0.0).sum(axis=0) + (weight * (mean - centre) ** 2).sum(axis=0)
     # Of these groups half of the digits are lost, which matters if the whole column is small too.
     lost = (weight > 0) & (before > 0) & (rest < _HALF_DIGITS * before)
@@ -697,6 +706,7 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     """
     d = values.shape[1]
     total = float(weight.sum())
+    # Indices of the columns with missing values: a sum with NaN is NaN.
     gaps = np.flatnonzero(np.isnan(values.sum(axis=0)))
     if not len(gaps):
         # Differences from the first row, so that deviations of a constant column are exactly zero.
@@ -709,7 +719,7 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
         return PairMoments(
             np.full((1, 1, 1), total), mean[None, :, None], square[None, :, None], comoment[None]
         )
-    # `gaps` are the columns with missing values; masks and weights are needed only of them.
+    # Masks and weights are needed only of the columns with missing values.
     missing = np.isnan(values[:, gaps])
     there = (~missing).astype(np.float64)
     first = values[0].copy()
@@ -731,6 +741,7 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     # Of a pair with a complete column, the rows are those of the other one: the fewer.
     count[:] = np.minimum.outer(observed, observed)
     count[np.ix_(gaps, gaps)] = there.T @ weighted
+    # Entry (i, j): the sum of deviations of column i, and of their squares, where j is observed.
     total_i[:] = (deviation.T @ weight)[:, None]
     total_i[:, gaps] = deviation.T @ weighted
     square[:] = np.diagonal(comoment)[:, None]

@@ -85,9 +85,9 @@ def _merge_in(
             entries[n_entries] = 0.0
             entries[n_entries, VALUE], entries[n_entries, LOW] = x, x
             if old < len(tuples):
-                # The maximum of a new value is known exactly, and so is the minimum unless it has
-                # faded. The weight in the gap of the next tuple, except that of its own value, may
-                # be on either side.
+                # Beyond the last tuple the rank is known exactly (delta stays 0). The weight in the
+                # gap of the next tuple, except that of its own value, may be on either side. There
+                # is none before the first tuple, unless weights have faded.
                 held = _weight(tuples, old) - tuples[old, OWN] + tuples[old, DELTA]
                 entries[n_entries, DELTA] = max(held, 0.0)
             n_entries += 1
@@ -263,6 +263,8 @@ def _join_light(n: int, minimum: float, tuples: Floats) -> int:
     Consecutive light tuples are joined until their joint weight reaches `minimum`. `n` is the
     number of tuples before.
     """
+    # Class weights of the light tuples since the last one that remained. One tuple remains at
+    # least, as all of them together are heavier than `minimum`.
     carry = np.zeros(tuples.shape[1] - GAPS)
     # How many remain so far, and the index that the last of them had.
     n_left, last_kept = 0, 0
@@ -421,6 +423,7 @@ def fade_histograms(
             size[f], total[f] = 0, 0.0
             continue
         # The first and the last bin that remain; lighter ones outside of them are added to them.
+        # Some bin is not light, as `light` is far below one over the number of bins.
         first, last = 0, size[f] - 1
         while count[f, first].sum() < light * weight:
             count[f, first + 1] += count[f, first]

@@ -126,7 +126,14 @@ class Field(NamedTuple):
 
 
 class ArrayState:
-    """Base class of states that consist of the arrays that a table describes."""
+    """Base class of states that consist of the arrays that a table describes.
+
+    Attributes
+    ----------
+    fields : mapping from str to Field
+        The arrays, which are attributes of these names. An array may have an axis of the length of
+        another one before it.
+    """
 
     fields: ClassVar[Mapping[str, Field]]
 
@@ -135,6 +142,7 @@ class ArrayState:
 
         New entries come after the existing ones.
         """
+        # Axes are named like the attributes that have their lengths.
         self.__dict__.update({axis: n for axis, n in lengths.items() if n is not None})
         # An array that is not there yet is made with all of its entries new.
         for name, field in self.fields.items():
@@ -292,6 +300,7 @@ class CutSummaries(ColumnSummaries):
 
     @property
     def _is_used(self) -> NDArray[np.bool_]:
+        """Mask of the cells in use, which come first, shape (n_features, room)."""
         return np.asarray(np.arange(self.room) < self.used[:, None])
 
     @abstractmethod
@@ -370,6 +379,7 @@ def state_array(
         raise DataError(
             f"A saved state has {name} as {dtype} of shape ({expected}); got {described}."
         )
+    # In the range, or the value of new entries, which may be NaN.
     valid = np.isfinite(array) & (array >= field.minimum) & (array <= field.maximum)
     if not (valid | np.isclose(array, field.initial, 0.0, 0.0, equal_nan=True)).all():
         raise DataError(
@@ -404,6 +414,7 @@ def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties:
     """
     steps = np.diff(values, axis=1)
     good = (steps >= 0) if ties else (steps > 0)
+    # Steps to entries that are not used do not count.
     if not (good | ~used[:, 1:]).all():
         raise DataError(f"A saved state has {name} in ascending order; they are not.")
 
@@ -505,10 +516,11 @@ class FrequentValues(ArrayState):
         weights : ndarray, shape (n,) or (0,)
             Empty if every row has weight 1.
         """
-        counted = (keys >= 0) if not len(weights) else (keys >= 0) & (weights > 0)
-        distinct, place = np.unique(keys[counted], return_inverse=True)
-        cells = place.reshape(-1) * self.n_classes + classes[counted]
-        weight = weights[counted] if len(weights) else None
+        is_counted = (keys >= 0) if not len(weights) else (keys >= 0) & (weights > 0)
+        # Weights by distinct value and class: a cell is an index of the table taken as flat.
+        distinct, place = np.unique(keys[is_counted], return_inverse=True)
+        cells = place.reshape(-1) * self.n_classes + classes[is_counted]
+        weight = weights[is_counted] if len(weights) else None
         flat = np.bincount(cells, weight, minlength=len(distinct) * self.n_classes)
         counts = flat.reshape(-1, self.n_classes).astype(np.float64)
         self.totals += counts.sum(axis=0)
@@ -637,6 +649,7 @@ class CountSketch(FrequentValues):
            [3.]]))
     """
 
+    # Shape (depth, width, n_classes); see the class.
     counters: Floats
     fields: ClassVar[Mapping[str, Field]] = {
         **FrequentValues.fields,
@@ -650,7 +663,7 @@ class CountSketch(FrequentValues):
 
     def _hashed(self, keys: Keys) -> tuple[NDArray[np.intp], Floats]:
         """Return the counter and the sign of each key in each row, shape (depth, n) both."""
-        hashes = keys.astype(np.uint64) * _FACTORS[:, None]
+        hashes = keys.astype(np.uint64) * _FACTORS[:, None]  # modulo 2^64
         # The upper 31 bits choose the counter, the bit below them the sign.
         places = (hashes >> np.uint64(33)) % np.uint64(self.width)
         signs = np.where((hashes >> np.uint64(32)) & np.uint64(1), 1.0, -1.0)
@@ -662,7 +675,8 @@ class CountSketch(FrequentValues):
         for row, place, sign in zip(self.counters, places, signs, strict=True):
             np.add.at(row, place, sign[:, None] * counts)
         if self.missed > 0:
-            # What values that are not listed had before is in the counters.
+            # What values that are not listed had before is in the counters: the medians over the
+            # rows of counters, shape (n, n_classes), and at least what they have now.
             rows = np.arange(self.depth)[:, None]
             estimates = np.median(self.counters[rows, places] * signs[..., None], axis=0)
             is_new = ~np.isin(distinct, self.keys)[:, None]
@@ -793,6 +807,7 @@ class GKSummary(CutSummaries):
             raise ModelError(f"epsilon lies between 0 and 0.5; got {epsilon!r}.")
         self.size = whole_number("size", "entries", size, 3)
         self.epsilon = epsilon
+        # With a fixed error there are as many tuples as it takes, 8 at the beginning.
         self.room = self.size if epsilon is None else 8
         self.grow()
 
@@ -811,13 +826,15 @@ class GKSummary(CutSummaries):
             share = 2.0 * self.epsilon
             self._set_room(int(self.used.max()) + columns.shape[1])
 
-        def work(a: int, b: int) -> None:
+        def absorb_features(a: int, b: int) -> None:
+            """Add the values of the features from a to b - 1."""
             sketch_kernels.absorb_quantiles(
                 columns[a:b], np.argsort(columns[a:b], axis=1), classes, weights, share,
                 self.merged[a:b], self.used[a:b], self.entries[a:b],
             )  # fmt: skip
 
-        over_rows(work, len(columns), 1 + _THREAD // columns.shape[1], together=1)
+        # The "rows" of `over_rows` are features here, each of which has as many values.
+        over_rows(absorb_features, len(columns), 1 + _THREAD // columns.shape[1], together=1)
         if self.epsilon is not None:
             self._set_room(max(8, int(self.used.max())))
 
@@ -904,6 +921,7 @@ class GKSummary(CutSummaries):
 
     def cells(self) -> Cells:
         """Return the tuples as cells: ranges of values with the weight of each class."""
+        # Those of all features, one feature after the other; each counts values from LOW to VALUE.
         tuples = self.entries[self._is_used]
         high, low = (tuples[:, c].copy() for c in (sketch_kernels.VALUE, sketch_kernels.LOW))
         start = np.concatenate([[0], np.cumsum(self.used)]).astype(np.int64)
@@ -932,6 +950,7 @@ class GKSummary(CutSummaries):
 
     def check(self) -> None:
         """Raise a DataError unless the arrays are consistent with each other."""
+        # Columns VALUE and LOW of a tuple are the first two.
         value, low, used = *np.moveaxis(self.entries, 2, 0)[:2], self._is_used
         if (self.used > self.room).any() or (self.entries[..., sketch_kernels.OWN :] < 0).any():
             raise DataError(f"A saved state has at most {self.room} tuples of weights from 0 on.")
@@ -975,6 +994,7 @@ class PiDSummary(CutSummaries):
     name = "pid"
     options = ("size",)
 
+    # Weight of each feature, and edges and class weights of its bins; see `absorb_histograms`.
     total: Floats
     edge: Floats
     count: Floats
@@ -1035,6 +1055,7 @@ class PiDSummary(CutSummaries):
         used = self.used[:, None]
         if (used > self.size).any():
             raise DataError(f"A saved state has at most {self.size} bins.")
+        # Of n bins there are n + 1 edges, and none if there is no bin.
         inside = (np.arange(self.n_edges) <= used) & (used > 0)
         check_ascending("edge", self.edge, inside, ties=True)
 
@@ -1061,6 +1082,7 @@ class GaussianSummary(ColumnSummaries):
     name = "gaussian"
     densities = "gaussians"
 
+    # See `GroupMoments`, whose groups are the classes here.
     count: Floats
     centre: Floats
     square: Floats
@@ -1138,7 +1160,7 @@ def means_cuts(column: SortedColumn, bins: int) -> Floats:
     weight = column.weights if column.weights.size else np.ones(len(place))
     # Cluster of each entry, which is where the middle of its range is; clusters are intervals.
     label = np.searchsorted(cuts, place)
-    for _ in range(50):
+    for _ in range(50):  # at most: Lloyd's algorithm may take long for the last few entries
         of_cluster = np.bincount(label, weight)
         # Clusters that lost all entries are dropped.
         centre = np.bincount(label, weight * place)[of_cluster > 0] / of_cluster[of_cluster > 0]
@@ -1184,6 +1206,7 @@ def cut_cells(method: str, cells: Cells, bins: int) -> NDArray[np.bool_]:
         column = SortedColumn.of_counts(cells.low[a:b], cells.high[a:b], cells.counts[a:b])
         interval[a:b] = np.searchsorted(CELL_METHODS[method](column, bins), middle[a:b])
     begins = np.diff(interval, prepend=-1) > 0
+    # The first cell of each feature that has cells.
     begins[cells.start[:-1][np.diff(cells.start) > 0]] = True
     return begins
 
@@ -1194,8 +1217,8 @@ def cell_factorials(start: NDArray[np.int64], counts: Floats) -> Floats:
     They go up to the largest weight of a feature plus its number of cells and of classes. For
     `start` and `counts` see `Cells`.
     """
+    # Weight before each cell; the largest weight of a feature.
     below = np.concatenate([[0.0], np.cumsum(counts.sum(axis=1))])
-    # The largest weight of a feature.
     total = float((below[start[1:]] - below[start[:-1]]).max(initial=0.0))
     n_cells = int(np.diff(start).max(initial=0))
     return factorial_table(total, n_cells + counts.shape[1] + 2)

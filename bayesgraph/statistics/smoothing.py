@@ -186,6 +186,7 @@ class Smoothing:
         return {f.name: getattr(self, f.name) for f in fields(self) if not self._is_default(f)}
 
     def _is_default(self, field: Any) -> bool:
+        # An array or a mapping is no default, and == of an array is no bool.
         value = getattr(self, field.name)
         return isinstance(value, (str, float, int, type(None))) and bool(value == field.default)
 
@@ -297,7 +298,7 @@ class Smoothing:
         axes = tuple(range(counts.ndim - 1))
         if self.scheme == "backoff":
             axes = (axes[-2] if kept == axes[-1] and len(axes) > 1 else axes[-1],)
-            # The axis of the class once that axis is gone.
+            # The axis of the class once that axis is gone: one less behind it.
             kept = None if kept is None else kept - (axes[0] < kept)
         towards = self.table(counts.sum(axis=axes), variable, kept)
         towards = np.expand_dims(towards, axes)
@@ -452,6 +453,7 @@ class ParameterPosterior:
 
 
 def _compact(values: Floats) -> Floats:
+    # The last axis is that of a plate's children; it has length 1 if all have the same.
     return values[..., :1] if (values == values[..., :1]).all() else values
 
 
@@ -483,6 +485,8 @@ def draw_probabilities(
     -------
     ndarray, shape (n, total number of states)
     """
+    # A draw from a Dirichlet distribution is gamma variables, whose shapes are its parameters (the
+    # strength times the means), divided by their sum.
     is_fixed = np.isinf(strengths)
     spread = np.repeat(np.where(is_fixed, 1.0, strengths), cards)
     # Draws are the last axis here, along which sums and quotients are fast.
@@ -529,7 +533,7 @@ def draw_gaussians(
     """
     # The precision is its mean times `share`, a chi-squared variable over its degrees of freedom.
     dof = posterior.strength
-    is_fixed = np.isinf(dof)
+    is_fixed = np.isinf(dof)  # known parameters, which are not drawn
     share = random.chisquare(np.where(is_fixed, 1.0, dof), (n, *dof.shape)) / np.where(
         is_fixed, 1.0, dof
     )
@@ -551,7 +555,8 @@ def draw_gaussians(
 def _root(covariance: Floats) -> Floats:
     """Return matrices whose product with their transposes is the covariance.
 
-    Rounding may leave covariances of collinear regressors indefinite.
+    Rounding may leave covariances of collinear regressors indefinite: they have no Cholesky
+    decomposition, and their negative eigenvalues count as 0.
     """
     try:
         return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)

@@ -73,8 +73,9 @@ _SUMMARIES: dict[type[requests.Request], Any] = {
 def _collected(table: Table, request: requests.Request, weights: Floats) -> Any:
     """Return the summary of a table that answers a request, summed in the order of `blocks`.
 
-    Counts are exact in any order if the weights are whole, and moments are summed in blocks by
-    their own classes; with other weights all sums are.
+    With whole weights counts are exact in any order, and the classes of moments sum these in blocks
+    by themselves: the table is collected at once. With other weights every sum is rounded, and the
+    summaries of the blocks are added here, always in the same order.
     """
     kind = _SUMMARIES[type(request)]
     if is_exact(weights):
@@ -160,6 +161,7 @@ class CountSource:
         self.variables = variables
         self.target = target
         self.features = tuple([v for v in variables if v is not target])
+        # What was collected so far: a summary for each request, and variances over all rows.
         self._summaries = dict(statistics.summaries)
         self._variances: dict[Continuous, float] = {}
 
@@ -188,14 +190,15 @@ class CountSource:
         if isinstance(request, requests.Moments):
             # Moments may be part of a summary with more columns or functions.
             held = (s for s in self._summaries.values() if isinstance(s, summaries.MomentsSummary))
+            # `part` returns None if the summary lacks some of what is requested.
             if part := next(filter(None, (summary.part(request) for summary in held)), None):
                 return part
             # Moments of the columns themselves may be held: a pass then collects the other
             # functions.
             singles = self._singles(requests.Singles(request.columns, request.given))
             if singles and request.functions[0] == "identity" and len(request.functions) > 1:
-                rest = self._collected(replace(request, functions=request.functions[1:]))
-                return self._summaries.setdefault(request, rest.after(singles))
+                others = self._collected(replace(request, functions=request.functions[1:]))
+                return self._summaries.setdefault(request, others.after(singles))
         self._summaries[request] = self._collected(request)
         return self._summaries[request]
 
@@ -228,6 +231,7 @@ class CountSource:
 
         With ``keep=False`` they are not cached.
         """
+        # `summary` answers from the cache, and puts there what it lacks; `_collected` does neither.
         is_kept = keep or self.holds(request)
         pairs: summaries.PairsSummary = (self.summary if is_kept else self._collected)(request)
         return pairs
@@ -243,11 +247,12 @@ class CountSource:
         """
         held = Statistics(self._summaries)
         answers = {family: held.family(family) for family in dict.fromkeys(families)}
-        if rest := tuple(family for family, statistics in answers.items() if statistics is None):
-            request = requests.Families(rest)
+        if unheld := tuple(family for family, statistics in answers.items() if statistics is None):
+            request = requests.Families(unheld)
+            # Pseudo-counts, probabilities and their sums; and the counts, once for each copy.
             requests.check_cells(request, 3 + self.copies)
             summary = self.summary(request) if keep else self._collected(request)
-            answers |= zip(rest, summary.found, strict=True)
+            answers |= zip(unheld, summary.found, strict=True)
         return answers  # type: ignore[return-value]  # there is no None any more
 
     def extensions(self, request: requests.Extensions) -> Floats:
@@ -261,6 +266,7 @@ class CountSource:
             For each group the tables of shape (r, *cardinalities of the others) of its new columns,
             one after the other.
         """
+        # As in `families`: three tables of the learner, and the copies of the counts.
         requests.check_cells(request, 3 + self.copies)
         summary: summaries.ExtensionsSummary = self._collected(request)
         return summary.counts
@@ -270,12 +276,14 @@ class CountSource:
         families = {v: requests.Family((), (v,)) for v in columns if v not in self._variances}
         statistics = self.families(families.values())
         for v, family in families.items():
+            # A single number has a comoment of shape (1, 1): its sum of squared deviations.
             square, count = statistics[family].comoment[0, 0], statistics[family].counts
             self._variances[v] = float(safe_divide(square, count))
         return np.array([self._variances[v] for v in columns])
 
     def total_weight(self) -> float:
         """Return the sum of the weights of the rows, those of classes included."""
+        # The counts of the classes; without a target those of no column, the weight of all rows.
         family = requests.Family(() if self.target is None else (self.target,))
         counts = self.families([family], keep=False)[family].counts
         return float((counts if self.class_weights is None else counts * self.class_weights).sum())
@@ -350,6 +358,7 @@ class TableSource(CountSource):
         return _collected(self.table, request, self.weights)
 
     def _of(self, table: Table, weights: Floats) -> TableSource:
+        """Return a source of other rows or columns with the same target."""
         return TableSource(table, self.target, weights if len(weights) else None)
 
     def indicated(self, indicators: Sequence[MissingIndicator]) -> TableSource:
@@ -371,8 +380,10 @@ class TableSource(CountSource):
         merged_of = dict(zip(self.features, features, strict=True))
         for fine, merged in merged_of.items():
             if fine != merged:
+                # Features that are not binned are never merged.
                 assert isinstance(fine, Binned)
                 assert isinstance(merged, Binned)
+                # The feature's column of the codes, whose rows are those of the table.
                 place = table.arrangement.place[fine]
                 # The last entry is for missing values, whose code is -1.
                 codes[:, place] = np.append(merged.codes_of(fine), -1)[codes[:, place]]
@@ -383,7 +394,7 @@ class TableSource(CountSource):
         """Return a source of about `n_rows` rows, chosen by their numbers, or of all if few."""
         share = n_rows / max(self.table.n_rows, 1)
         if share >= 1.0:
-            # Its statistics are its own, as those of a dataset's sample are.
+            # A source of its own, without the statistics of this one, as that of fewer rows is.
             return self._of(self.table, self.weights)
         chosen = sampled(0, self.table.n_rows, share)
         return self._of(
@@ -462,7 +473,8 @@ def complete_rows(
         if name not in columns:
             raise unknown_variable(name, columns, where="The table")
     if categorical is not None and not isinstance(categorical, str):
-        # Names of other columns are for other tests of the same table.
+        # Names of other columns are for other tests of the same table; those of no column stay, to
+        # be refused.
         categorical = [name for name in categorical if name in names or name not in columns]
     encoded = infer_variables({name: columns[name] for name in names}, categorical)
     checked = checked_weights(sample_weight, encoded.n_rows)
@@ -528,12 +540,15 @@ class DatasetSource(CountSource):
         missing: Mapping[Name, int] | None = None,
     ) -> None:
         super().__init__(variables, target, Statistics())
+        # Number of missing values by column, of those that a pass has read.
         self._missing = dict(missing or {})
         self._dataset, self._rows, self.n_rows = dataset, rows, n_rows
         self._all = self._order
 
-        # Without a reference to this object, which would keep the files of the cache.
+        # Called with variables, it returns the runs of the dataset encoded by them. It has no
+        # reference to this object, which would keep the files of the cache.
         self._read = partial(_encoded_runs, dataset, rows)
+        # The encoded rows on disk; None if each pass reads and encodes the dataset anew.
         self._cached: EncodedRows | None = None
         if is_kept and dataset.cache is not False:
             # What else than the variables determines the encoded rows, for the cache.
@@ -547,6 +562,7 @@ class DatasetSource(CountSource):
         are read here.
         """
         if unread := self._uncounted(self._all):
+            # No statistics are requested (None), only the missing values of these columns.
             counting = partial(_counted_run, self._rows, unread, None, unread)
             self._note(self._dataset.reduce(counting, self._rows.columns_of(unread), self._rows))
         is_weighted = bool(self._rows.columns) or self.class_weights is not None
@@ -555,9 +571,11 @@ class DatasetSource(CountSource):
         return TrainingRows(self.n_rows, missing, weight)
 
     def _uncounted(self, variables: Sequence[Variable]) -> tuple[Variable, ...]:
+        """Return those variables whose missing values no pass has counted."""
         return tuple(v for v in variables if v.name not in self._missing)
 
     def _note(self, counted: _Found | None) -> Statistics:
+        """Record the missing values that a pass has counted, and return its statistics."""
         assert counted is not None  # the dataset has rows
         self._missing |= counted.missing
         return counted.statistics
@@ -579,6 +597,7 @@ class DatasetSource(CountSource):
 
     @cached_property
     def _sample(self) -> tuple[Table, Floats]:
+        """The table and the weights of all rows or of a sample, which are read once."""
         names = list(self._rows.columns_of(self._all))
         rows = sample_of(self._dataset, names, self.n_rows, self._rows)
         return self._rows.encoded(rows, self._all)
@@ -590,7 +609,7 @@ class DatasetSource(CountSource):
         They are those of runs that are being counted, and those that wait for their neighbour in
         the tree.
         """
-        # Rounded up; the logarithm of their number is the depth of the tree.
+        # The number of runs is rounded up; its logarithm is the depth of the tree.
         runs = -(-self.n_rows // parallel.BLOCK)
         return min(runs, _RUNS_HELD) + runs.bit_length()
 
@@ -608,7 +627,10 @@ class DatasetSource(CountSource):
         free: Collection[Name],
         gaussian: Collection[Name],
     ) -> None:
-        """Warn of columns that look wrong in the first run of rows, and in a sample of all."""
+        """Warn of columns that look wrong in the first run of rows, and in a sample of all.
+
+        Arguments are those of `tables.warn_of_columns`.
+        """
         rows = self._dataset.tables(self._rows.columns_of(self._order))  # no pass to report
         run = next(tables.in_runs(map(self._rows.kept, rows)))
         first, _ = self._rows.encoded(run, self._order)
@@ -649,6 +671,7 @@ class DatasetSource(CountSource):
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
         """Yield all rows in blocks with their weights, read anew; see `TableSource`."""
+        # What is read are functions that encode a run when they are called, in several threads.
         read = self._read if self._cached is None else self._cached.runs
         for table, weights in in_order(call, read(self._order)):
             yield from sliced(table, weights, n_rows)
@@ -657,7 +680,6 @@ class DatasetSource(CountSource):
         """Return the summary of a pass, which also counts missing values not counted before."""
         wanted = needed_by(request)
         variables = tuple(v for v in self._order if v in wanted)
-        # Variables whose missing values no pass has counted.
         new = self._uncounted(variables)
         if self._cached is not None:
             counted = tables.summed(partial(_counted, request, new), self._cached.runs(variables))
@@ -668,6 +690,7 @@ class DatasetSource(CountSource):
 
     @property
     def _order(self) -> tuple[Variable, ...]:
+        """All columns in the order in which they are encoded: the features, then the target."""
         target = () if self.target is None else (self.target,)
         return (*self.features, *target)
 
@@ -702,7 +725,10 @@ def _counted_run(
     first: int,
     run: Any,
 ) -> _Found:
-    """Return the requested statistics of a run of rows, and the missing values of new columns."""
+    """Return the requested statistics of a run of rows, and the missing values of new columns.
+
+    `first`, the number of the run's first row, is of no use here: `Dataset.reduce` passes it.
+    """
     return _counted(request, new, partial(rows.encoded, run, variables))
 
 
@@ -749,7 +775,11 @@ def sampled_rows(
 
 
 def _drawn(share: float, first: int, run: Any) -> list[Any]:
-    """Return the rows of a run that are in the sample of a share of all rows."""
+    """Return the rows of a run that are in the sample of a share of all rows.
+
+    They are a list of one table: the sum of the lists of all runs is the sample. `first` is the
+    number of the run's first row.
+    """
     return [run if share >= 1.0 else run.filter(sampled(first, len(run), share))]
 
 
@@ -849,7 +879,7 @@ class Domains:
 
 
 def _domains_of(names: Sequence[Name], rows: Rows, maximum: int, first: int, run: Any) -> Domains:
-    """Return the domains of columns in a run of rows."""
+    """Return the domains of columns in a run of rows; `first` is the number of its first row."""
     kept, labels = rows.kept(run), Domain()
     domains = {name: Domain.of(kept, name) for name in names}
     if rows.y is not None:
@@ -935,6 +965,7 @@ def source_of_columns(
     data.checked([weight] if weight else [], "sample_weight=")
     names = [name for name in names if name != weight]
     fixed = dict(declared or {})
+    # Discrete columns whose states a pass has to find.
     coded = [n for n in _discrete(data, names, categorical, target) if n not in fixed]
     # Rows of weight zero stay in the source.
     rows = tables.Rows(data.source, target, weight, every=True)
@@ -955,12 +986,13 @@ def source_of_columns(
             f"rows of {data.source}; leave these rows out, such as by where=."
         )
     variables = variables_of(names, fixed, domains)
-    chosen = None if target is None else variables[names.index(target)]
-    assert chosen is None or isinstance(chosen, Discrete)  # it is among the coded ones
+    class_variable = None if target is None else variables[names.index(target)]
+    # The target has a domain, from which its variable was made, or is declared as discrete.
+    assert class_variable is None or isinstance(class_variable, Discrete)
     return DatasetSource(
         data,
         tuple(variables),
-        chosen,
+        class_variable,
         rows=rows,
         n_rows=n_rows,
         missing=counted.missing,

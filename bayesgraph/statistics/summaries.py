@@ -79,7 +79,11 @@ class FamilyStatistics:
         return cls(np.zeros(cards), np.zeros((*cards, n)), np.zeros((*cards, n, n)))
 
     def _moments(self) -> PairMoments:
-        """Return the statistics as those of pairs of columns in groups of rows without gaps."""
+        """Return the statistics as those of pairs of continuous columns, without missing values.
+
+        Each configuration of the discrete columns is a group. Arrays have the shapes of
+        `PairMoments`: (groups, 1, 1), (groups, n, 1) and (groups, n, n).
+        """
         size, n = self.counts.size, self.mean.shape[-1]
         mean = np.broadcast_to(self.mean, (*self.counts.shape, n)).reshape(size, n, 1)
         comoment = self.comoment.reshape(size, n, n)
@@ -87,7 +91,7 @@ class FamilyStatistics:
         return PairMoments(self.counts.reshape(size, 1, 1), mean, square, comoment)
 
     def _of(self, moments: PairMoments) -> FamilyStatistics:
-        # Moments of groups as statistics of this family: the inverse of `_moments`.
+        """Return moments of groups as statistics of this family: the inverse of `_moments`."""
         shape, n = self.counts.shape, self.mean.shape[-1]
         mean, comoment = moments.mean.reshape(*shape, n), moments.comoment.reshape(*shape, n, n)
         return FamilyStatistics(moments.count.reshape(shape), mean, comoment)
@@ -122,18 +126,22 @@ class FamilyStatistics:
         weight = self.counts[..., None]
         centre = safe_divide((weight * self.mean).sum(axis=axis), total[..., None])
         spread = self.mean - np.expand_dims(centre, axis)
-        # Products of the deviations of each mean from the joint one, times the rows.
+        # Products of the deviations of each mean from the joint one, times the rows: with those
+        # within the configurations they make the comoment (law of total covariance).
         between = spread[..., :, None] * spread[..., None, :] * weight[..., None]
         return FamilyStatistics(total, centre, (self.comoment + between).sum(axis=axis))
 
     def part(self, family: requests.Family, some: requests.Family) -> FamilyStatistics:
-        """Return the statistics of some columns of a family, if no row has gaps."""
-        gone = tuple([i for i, v in enumerate(family.discrete) if v not in some.discrete])
+        """Return the statistics of `some` columns of `family`, whose statistics these are.
+
+        Both must rest on the same rows: no value of the family is missing.
+        """
+        summed_out = tuple([i for i, v in enumerate(family.discrete) if v not in some.discrete])
         if not some.continuous:
-            return _without_moments(self.counts.sum(axis=gone))
+            return _without_moments(self.counts.sum(axis=summed_out))
         merged = self
         # From the last one, so that the axes before it keep their numbers.
-        for axis in reversed(gone):
+        for axis in reversed(summed_out):
             merged = merged.merged(axis)
         at = [family.continuous.index(v) for v in some.continuous]
         comoment = merged.comoment[..., at, :][..., at]
@@ -141,19 +149,23 @@ class FamilyStatistics:
 
 
 def _without_moments(counts: Floats) -> FamilyStatistics:
+    """Return the statistics of a family without continuous columns."""
     return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))
 
 
 def _of_moments(
     shape: tuple[int, ...], count: Floats, mean: Floats, square: Floats
 ) -> FamilyStatistics:
-    """Return the statistics of one continuous column; `shape` is that of the configurations."""
+    """Return the statistics of a family with one continuous column.
+
+    `shape` is that of the configurations; `square` has the sums of squared deviations in them.
+    """
     return FamilyStatistics(
         count.reshape(shape), mean.reshape(*shape, 1), square.reshape(*shape, 1, 1)
     )
 
 
-# Number of rows whose pairs are counted by sets of rows, which are in the cache.
+# Number of rows that are counted together by sets of rows, so few that the sets stay in the cache.
 _TOGETHER = 32768
 
 
@@ -162,6 +174,17 @@ class _Columns:
 
     Discrete columns and continuous columns are indexed separately. The states of all discrete
     columns are indexed one column after the other.
+
+    Attributes
+    ----------
+    discrete : tuple of Discrete
+    continuous : tuple of Continuous
+    cards : ndarray, shape (n_discrete,)
+        Numbers of states.
+    start : ndarray, shape (n_discrete + 1,)
+        Index of each discrete column's first state; the last entry is the number of all states.
+    place : dict from variable to int
+        The index of each column among those of its kind, discrete or continuous.
     """
 
     def __init__(self, columns: tuple[Variable, ...]) -> None:
@@ -169,7 +192,6 @@ class _Columns:
         self.continuous = tuple([v for v in columns if isinstance(v, Continuous)])
         self.cards = np.array([len(v.states) for v in self.discrete], dtype=np.int64)
         self.start = np.concatenate([[0], np.cumsum(self.cards)]).astype(np.int64)
-        # The index of each column among those of its kind.
         kinds: tuple[tuple[Variable, ...], ...] = (self.discrete, self.continuous)
         self.place: dict[Any, int] = {v: i for kind in kinds for i, v in enumerate(kind)}
 
@@ -197,6 +219,7 @@ class _Columns:
             new = requests.grown_variable(variable, renamed)
             at = requests.state_positions(variable, new)
             first = self.start[self.place[new]]
+            # Without additional states (None) the old ones stay where they are in the column.
             places.append(first + (np.arange(variable.cardinality) if at is None else at))
         return np.concatenate(places), int(self.start[-1])
 
@@ -215,6 +238,7 @@ def group_codes(table: Table, condition: Discrete | None) -> tuple[NDArray[np.si
 
 def _codes(table: Table, variables: tuple[Discrete, ...]) -> NDArray[np.signedinteger]:
     """Return the codes of columns, shape (n_columns, n_rows), without a copy if possible."""
+    # The columns of the table's codes are in the order of `table.discrete`.
     if variables == table.discrete[: len(variables)]:
         return np.ascontiguousarray(table.codes.T[: len(variables)])
     if not variables:
@@ -241,6 +265,7 @@ class SinglesSummary(requests.Additive):
     totals : ndarray, shape (K,)
         Weight of the rows in each of K groups, the states of the given variable.
     counts : ndarray, shape (K, number of states of all discrete columns)
+        Weight of the rows in each group and state; the states of one column after the other.
     moments : GroupMoments
         Moments of the continuous columns in the K groups.
     """
@@ -253,19 +278,17 @@ class SinglesSummary(requests.Additive):
     @classmethod
     def collect(cls, table: Table, request: requests.Singles, weights: Floats) -> SinglesSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
-        at = _Columns(request.columns)
+        layout = _Columns(request.columns)
         group, n_groups = group_codes(table, request.given)
-        counts = np.zeros((n_groups, at.start[-1]))
-        if at.discrete:
-            codes = _codes(table, at.discrete)
-            counting_kernels.count_singles(codes, group, weights, at.start[:-1], counts)
-        there = group >= 0
-        totals = np.bincount(
-            group[there], weights=weights[there] if len(weights) else None, minlength=n_groups
-        ).astype(np.float64)
-        moments = GroupMoments.collect(
-            column_values(table, at.continuous), group, n_groups, weights
-        )
+        counts = np.zeros((n_groups, layout.start[-1]))
+        if layout.discrete:
+            codes = _codes(table, layout.discrete)
+            counting_kernels.count_singles(codes, group, weights, layout.start[:-1], counts)
+        has_group = group >= 0
+        row_weights = weights[has_group] if len(weights) else None
+        totals = np.bincount(group[has_group], row_weights, minlength=n_groups).astype(np.float64)
+        values = column_values(table, layout.continuous)
+        moments = GroupMoments.collect(values, group, n_groups, weights)
         return cls(request, totals, counts, moments)
 
     @cached_property
@@ -283,9 +306,9 @@ class SinglesSummary(requests.Additive):
 
     def answers(self, request: requests.Singles) -> bool:
         """Return whether the summary contains all statistics that `request` asks for."""
-        same = request.given == self.request.given
-        if not same or request.columns == self.request.columns:
-            return same
+        same_groups = request.given == self.request.given
+        if not same_groups or request.columns == self.request.columns:
+            return same_groups
         return self.at.place.keys() >= {*request.columns}
 
     @cached_property
@@ -297,18 +320,22 @@ class SinglesSummary(requests.Additive):
         """Return the statistics of a family: the given variable, one column, or both; else None."""
         condition, at = self.request.given, self.at
         conditional = condition in family.discrete
-        rest = [v for v in family.columns if v is not condition]
-        if not rest and (conditional or condition is None):
+        columns = [v for v in family.columns if v is not condition]
+        # The given variable alone; or no column, where all rows are one group.
+        if not columns and (conditional or condition is None):
             return _without_moments(self.totals)
-        if len(rest) != 1 or rest[0] not in at.place:
+        if len(columns) != 1 or columns[0] not in at.place:
             return None
         if family.continuous:
-            moments, i = self.moments if conditional else self.overall, at.place[rest[0]]
+            moments, i = self.moments if conditional else self.overall, at.place[columns[0]]
             count, mean, square = moments.count[:, i], moments.mean[:, i], moments.square[:, i]
+            # One configuration for each group, or a single one of all rows.
             return _of_moments((-1,) if conditional else (), count, mean, square)
-        table = self.counts[:, at.states(rest[0])]
+        # The rows of the table are the groups, its columns the states.
+        table = self.counts[:, at.states(columns[0])]
         if not conditional:
             return _without_moments(table.sum(axis=0))
+        # The axes are in the order of the family.
         return _without_moments(table if family.discrete[0] is condition else table.T)
 
 
@@ -339,16 +366,16 @@ class PairsSummary(requests.Additive):
     @classmethod
     def collect(cls, table: Table, request: requests.Pairs, weights: Floats) -> PairsSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
-        at = _Columns(request.columns)
+        layout = _Columns(request.columns)
         group, n_groups = group_codes(table, request.given)
-        check_pairs(request, at)
-        codes = _codes(table, at.discrete)
-        pair_counts = _pair_counts(codes, group, n_groups, weights, at.cards)
+        check_pairs(request, layout)
+        codes = _codes(table, layout.discrete)
+        pair_counts = _pair_counts(codes, group, n_groups, weights, layout.cards)
         single = requests.Singles(request.columns, request.given)
         singles = SinglesSummary.collect(table, single, weights)
-        values = column_values(table, at.continuous)
+        values = column_values(table, layout.continuous)
         pair_moments = PairMoments.collect_pairs(values, group, n_groups, weights)
-        mixed = GroupMoments.collect(values, group, n_groups, weights, codes, at.cards)
+        mixed = GroupMoments.collect(values, group, n_groups, weights, codes, layout.cards)
         return cls(request, singles, pair_counts, pair_moments, mixed)
 
     @cached_property
@@ -368,6 +395,7 @@ class PairsSummary(requests.Additive):
         group_places = requests.state_positions(self.request.given, request.given)
         n_groups, layout = len(singles.totals), singles.at
         places = layout.places_of(self.at, renamed)
+        # The new index of each old group, and of each old state; None is for those that stay.
         groups = np.arange(len(self.singles.totals)) if group_places is None else group_places
         states = np.arange(int(self.at.start[-1])) if places is None else places[0]
         tables = np.zeros(_pair_starts(layout.cards, n_groups)[-1])
@@ -375,20 +403,21 @@ class PairsSummary(requests.Additive):
         grown = replace(
             self, request=request, singles=singles, pair_counts=tables, pair_moments=moments
         )
-        # The new index of each old state among the states of its own column, by column.
+        # The new index of each old state among the states of its own column, which begin at the
+        # column's start; one array for each column.
         within = np.split(states - np.repeat(layout.start[:-1], self.at.cards), self.at.start[1:-1])
         for i, j in combinations(range(len(within)), 2):
             # The table is a view of the counts, which are written through it.
             grown.pair_table(i, j)[np.ix_(groups, within[i], within[j])] = self.pair_table(i, j)
         n_states = int(layout.start[-1])
-        # The groups of `mixed` are states within groups; see `mixed_moments`.
+        # The groups of `mixed` are states within groups; see `GroupMoments.collect`.
         mixed_places = (groups[:, None] * n_states + states).reshape(-1)
         return replace(grown, mixed=self.mixed.grown(mixed_places, n_groups * n_states))
 
     def pair_table(self, i: int, j: int) -> Floats:
         """Return the counts of discrete columns i < j, shape (K, r_i, r_j)."""
         d = len(self.at.discrete)
-        # Number of the pair in lexicographic order.
+        # Number of the pair in lexicographic order (0, 1), (0, 2), ..., (d - 2, d - 1).
         pair = i * d - i * (i + 1) // 2 + j - i - 1
         shape = (len(self.singles.totals), self.at.cards[i], self.at.cards[j])
         return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
@@ -396,7 +425,8 @@ class PairsSummary(requests.Additive):
     def family(self, family: requests.Family) -> FamilyStatistics | None:
         """Return the statistics of one or two columns, with or without the given variable.
 
-        More of them may be numbers without gaps. The result is None for other families.
+        Of continuous columns without missing values there may be more than two. The result is None
+        for other families.
         """
         condition, at = self.request.given, self.at
         # The condition has the first axis of all arrays here, if there is one.
@@ -406,12 +436,16 @@ class PairsSummary(requests.Additive):
             return self.singles.family(family)
         is_conditional = condition is None or condition in family.discrete
         m = self.pair_moments
-        # The rows that observe two numbers observe all of them if none is missing.
+        # The rows that observe two numbers observe all of them if none is missing: then `m.count`
+        # has a single entry for each group.
         most = 2 if discrete or m.count.size > len(m.count) else len(columns)
         if len(columns) > most or not (is_conditional and at.place.keys() >= {*columns}):
             return None
         places = [at.place[v] for v in columns]
+        # Indices among the columns of their kind: of a discrete column and a number, i is the index
+        # of the former, j that of the latter.
         i, j = places[:2]
+        # The axes of the statistics below; at the end they are brought into the family's order.
         axes = discrete if condition is None else [condition, *discrete]
         cards = tuple([v.cardinality for v in axes])
         if len(discrete) == 2:
@@ -420,6 +454,7 @@ class PairsSummary(requests.Additive):
         elif discrete:  # a discrete column and a number
             arrays = self.mixed.count, self.mixed.mean, self.mixed.square
             shape = (len(self.singles.totals), -1, self.mixed.count.shape[-1])
+            # Groups, states of all discrete columns, and continuous columns.
             states = at.states(discrete[0])
             statistics = _of_moments(cards, *[a.reshape(shape)[:, states, j] for a in arrays])
         else:
@@ -431,12 +466,13 @@ class PairsSummary(requests.Additive):
             # numbers they are the same beside all j: here j is the one before i, or the last one.
             other = diagonal - 1
             comoment[:, diagonal, diagonal] = square[:, diagonal, other]
+            # The count of a pair of numbers, the first and the last, is that of all of them.
             statistics = FamilyStatistics(
                 count[:, 0, -1].reshape(cards),
                 mean[:, diagonal, other].reshape(*cards, n),
                 comoment.reshape(*cards, n, n),
             )
-        # From the order of the axes here to that of the family.
+        # The family's discrete columns by their axis here; the axes of the numbers come last.
         order = [axes.index(v) for v in family.discrete]
         last = len(order)
         return FamilyStatistics(
@@ -456,6 +492,8 @@ def pairs_bytes(columns: Sequence[Variable], condition: Discrete | None) -> int:
     singles = 1 + n_states + 3 * n_numbers
     # The sum of r_i r_j over all pairs i < j of discrete columns.
     tables = (n_states**2 - np.square(cards).sum()) / 2
+    # Of pairs of n numbers n^2 comoments, n means, n squares and a count; in each state of each
+    # discrete column the count, mean and square of each number.
     moments = (n_numbers + 1) ** 2 + 3 * n_states * n_numbers
     return int(8 * n_groups * (singles + tables + moments))
 
@@ -468,6 +506,7 @@ def check_pairs(request: requests.Pairs, at: _Columns) -> None:
     """
     widest = sorted(at.discrete, key=attrgetter("cardinality"), reverse=True)[:3]
     named = ", ".join(f"{v.name!r} ({v.cardinality:,} states)" for v in widest)
+    # Four copies: about what a fit of AODE holds.
     check_memory(
         f"The statistics of all pairs of {len(request.columns):,} columns, and their tables, take",
         pairs_bytes(request.columns, request.given) / BYTES,
@@ -485,37 +524,59 @@ def _pair_counts(
 ) -> Floats:
     """Return the counts of all pairs of discrete columns; see `counting_kernels.count_pairs`.
 
-    Columns of few states are counted by sets of rows if that takes less time than row by row.
+    Columns of few states are counted by sets of rows if that takes less time than row by row: the
+    rows with a state are bits of words, and the joint count of two states is the number of bits
+    that both have.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_columns, n_rows)
+    group : ndarray, shape (n_rows,)
+    n_groups : int
+    weights : ndarray, shape (n_rows,) or (0,)
+    cards : ndarray, shape (n_columns,)
+        Numbers of states.
+
+    Returns
+    -------
+    ndarray, one-dimensional
+        The tables of the pairs i < j, as in `PairsSummary`.
     """
     start = _pair_starts(cards, n_groups)
     out = np.zeros(start[-1])
     n_columns, n_rows = codes.shape
     n_together = min(n_rows, _TOGETHER)
     # Columns of few states, which are counted by sets of rows; rows with weights are no sets.
-    # A column's cost by sets, its states squared times the words, against that by rows.
+    # The cost of a pair of such columns by sets, states squared times the words, against that by
+    # rows. A word has 64 rows; the last word of each group may have fewer.
     few = (cards**2 * (n_together // 64 + n_groups) <= n_together) & (not len(weights))
     columns = np.flatnonzero(few)
+    # Where the states of each of these columns begin among the sets.
     states = np.concatenate([[0], np.cumsum(cards[columns])])
+    # A single column of few states has no pair that is counted by sets.
     for first in range(0, n_rows if len(columns) > 1 else 0, _TOGETHER):
         groups = group[first : first + _TOGETHER]
         # Each group of rows begins with a new word of 64 bits.
         n_words = -(-np.bincount(groups[groups >= 0], minlength=n_groups) // 64)
         word = np.concatenate([[0], np.cumsum(n_words)])
         sets = np.zeros((states[-1], word[-1]), dtype=np.uint64)
-        part = codes[:, first : first + _TOGETHER]
-        counting_kernels.pack_states(part, columns, groups, word, states, sets)
+        some_rows = codes[:, first : first + _TOGETHER]
+        counting_kernels.pack_states(some_rows, columns, groups, word, states, sets)
         args = sets, word, states, columns, n_columns, start, out
-        work = sets.size * len(sets) // 8
-        over_pairs(partial(counting_kernels.count_bits, *args), len(columns), work)
+        # A rough number of operations, which decides how many threads there are.
+        cost = sets.size * len(sets) // 8
+        over_pairs(partial(counting_kernels.count_bits, *args), len(columns), cost)
+    # The other pairs; those of two columns of few states are left out.
     if not few.all():
-        rest = codes, group, weights, cards, start, out, few
-        work = n_columns**2 // 2 * n_rows
-        over_pairs(partial(counting_kernels.count_pairs, *rest), n_columns, work)
+        arrays = codes, group, weights, cards, start, out, few
+        cost = n_columns**2 // 2 * n_rows
+        over_pairs(partial(counting_kernels.count_pairs, *arrays), n_columns, cost)
     return out
 
 
 def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
     """Return where the counts of each pair of columns begin, and where those of the last end."""
+    # All pairs first < second of the columns, in lexicographic order.
     first, second = np.triu_indices(len(cards), 1)
     return np.append(0, np.cumsum(n_groups * cards[first] * cards[second]))
 
@@ -538,24 +599,28 @@ class FamiliesSummary(requests.Additive):
     def collect(cls, table: Table, request: requests.Families, weights: Floats) -> FamiliesSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         statistics: dict[requests.Family, FamilyStatistics] = {}
-        beside: dict[tuple[Discrete, ...], list[requests.Family]] = {}
-        # Families that are part of the last one that is not, from which they are summed out.
+        # Families of discrete columns by all of their columns but the first: those that share these
+        # are counted together.
+        by_shared: dict[tuple[Discrete, ...], list[requests.Family]] = {}
+        # Families whose columns are among those of an earlier family, the last that is not such a
+        # part itself: their statistics are summed out of its statistics.
         parts, whole = dict[requests.Family, requests.Family](), None
         for family in request.families:
-            # Without gaps all families rest on the same rows.
+            # Only without missing values all families rest on the same rows.
             if table.complete and whole and family.is_part_of(whole):
                 parts[family] = whole
                 continue
             whole = family
             if family.discrete and not family.continuous:
-                beside.setdefault(family.discrete[1:], []).append(family)
+                by_shared.setdefault(family.discrete[1:], []).append(family)
             else:
+                # Moments are not exact: they are summed in the order of the blocks.
                 statistics[family] = tree_sum(
                     _of_family(table.rows(rows), family, weights[rows])
                     for rows in blocks(table.n_rows)
                 )
-        for rest, families in beside.items():
-            statistics |= _collect_beside(table, rest, families, weights)
+        for shared, families in by_shared.items():
+            statistics |= _collect_beside(table, shared, families, weights)
         statistics |= {some: statistics[of].part(of, some) for some, of in parts.items()}
         return cls(request, tuple(statistics[family] for family in request.families))
 
@@ -575,32 +640,33 @@ class FamiliesSummary(requests.Additive):
 
 
 def _collect_beside(
-    table: Table, rest: tuple[Discrete, ...], families: list[requests.Family], weights: Floats
+    table: Table, shared: tuple[Discrete, ...], families: list[requests.Family], weights: Floats
 ) -> dict[requests.Family, FamilyStatistics]:
     """Return the counts of families that differ only in their first column, in one pass.
 
     Parameters
     ----------
     table : Table
-    rest : tuple of Discrete
+    shared : tuple of Discrete
         The columns that all families share, after the first.
     families : list of Family
         Families of discrete columns.
     weights : ndarray, shape (n_rows,) or (0,)
         Empty if every row weighs 1.
     """
-    cards = tuple(v.cardinality for v in rest)
+    cards = tuple(v.cardinality for v in shared)
     columns = tuple(f.discrete[0] for f in families)
     n = len(columns)
     # The new columns, and the others, by their numbers in the request.
-    group = tuple(range(n)), tuple(range(n, n + len(rest)))
-    request = requests.Extensions(requests.Numbered((*columns, *rest)), (group,))
+    group = tuple(range(n)), tuple(range(n, n + len(shared)))
+    request = requests.Extensions(requests.Numbered((*columns, *shared)), (group,))
     out = ExtensionsSummary.collect(table, request, weights).counts
+    # Where the table of each family ends among the counts of all.
     ends = np.cumsum([v.cardinality for v in columns]) * math.prod(cards)
-    parts = np.split(out, ends[:-1])
+    tables = np.split(out, ends[:-1])
     return {
-        f: _without_moments(part.reshape(-1, *cards))
-        for f, part in zip(families, parts, strict=True)
+        f: _without_moments(counts.reshape(-1, *cards))
+        for f, counts in zip(families, tables, strict=True)
     }
 
 
@@ -609,8 +675,10 @@ def _of_family(table: Table, family: requests.Family, weights: Floats) -> Family
     codes = [table.column(v) for v in family.discrete]
     values = column_values(table, family.continuous)
     cards = tuple(v.cardinality for v in family.discrete)
+    # Number of configurations of the discrete columns, 1 without any.
     size = int(np.prod(cards, dtype=np.intp))
     if not table.complete:
+        # Of no columns, `any` is false and `all` true: they leave out no row.
         kept = ~np.isnan(values).any(axis=1) & np.all([column >= 0 for column in codes], axis=0)
         codes, values = [column[kept] for column in codes], values[kept]
         weights = weights[kept] if len(weights) else weights
@@ -656,7 +724,8 @@ _TRANSFORMED = 8192
 
 
 def _log_or_missing(x: Floats) -> Floats:
-    # Signs follow no pattern: branches by them, and logarithms of negative numbers, are slow.
+    # Signs follow no pattern: branches by them, and logarithms of negative numbers, are slow. What
+    # is added is 0 / 1 = 0 for a positive number, and 0 / 0 = NaN, missing, for others.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(np.abs(x)) + np.divide(0.0, x > 0))
 
@@ -697,6 +766,7 @@ class MomentsSummary(requests.Additive, LeafSummary):
         values = column_values(table, request.columns)
         n_rows, n_columns = values.shape
         columns = np.empty((n_rows, len(request.functions), n_columns))
+        # Number of rows that are transformed together.
         step = 1 + _TRANSFORMED // max(1, n_columns)
         for j, transform in enumerate([TRANSFORMS[name] for name in request.functions]):
             for first in range(0, n_rows, step):
@@ -716,10 +786,13 @@ class MomentsSummary(requests.Additive, LeafSummary):
         return cls(request, GroupMoments.collect(numbers, group, n_groups, weights))
 
     def after(self, singles: SinglesSummary) -> MomentsSummary:
-        """Return the summary with the moments of the columns themselves as the first function."""
+        """Return the summary with the moments of the columns themselves as the first function.
+
+        They are those of `singles`, which has all of the columns in the same groups.
+        """
         request = replace(self.request, functions=("identity", *self.request.functions))
         numbers = singles.moments.columns([singles.at.place[v] for v in request.columns])
-        # Pairs of counts, of means and of squares.
+        # Pairs of counts, of means and of squares, the attributes of moments in their order.
         arrays = zip(*(vars(part).values() for part in (numbers, self.moments)), strict=True)
         joined = GroupMoments(*(np.concatenate(pair, axis=1) for pair in arrays))
         return MomentsSummary(request, joined)
@@ -727,9 +800,11 @@ class MomentsSummary(requests.Additive, LeafSummary):
     def part(self, request: requests.Moments) -> MomentsSummary | None:
         """Return the summary of some of the columns and functions, None if some are not here.
 
-        A function is also here if it is, for values outside of its domain, missing.
+        A request for "log" is also answered by "log or missing", which is missing outside of the
+        domain of the logarithm.
         """
         mine = self.request
+        # The index of each pair of function and column in the moments.
         place = {
             (name.removesuffix(" or missing"), column): i
             for i, (name, column) in enumerate(product(mine.functions, mine.columns))
@@ -765,14 +840,14 @@ class SamplesSummary(LeafSummary):
         weight = weights if len(weights) else np.ones(table.n_rows)
         cells = []
         for column in column_values(table, request.columns).T:
-            there = ~np.isnan(column) & (weight > 0)
-            parts = [(group == g) & there for g in range(n_groups)]
-            cells.append([distinct_values(column[rows], weight[rows]) for rows in parts])
+            is_used = ~np.isnan(column) & (weight > 0)
+            rows_of_group = [(group == g) & is_used for g in range(n_groups)]
+            cells.append([distinct_values(column[rows], weight[rows]) for rows in rows_of_group])
         return cls._of(request, cells)
 
     @classmethod
     def _of(cls, request: requests.Samples, cells: list[list[tuple[Floats, Floats]]]) -> Self:
-        """Return the summary of values and weights by column and group."""
+        """Return the summary of cells: for each column and group a pair (values, weights)."""
         values, weights = (
             tuple(tuple(cell[i] for cell in column) for column in cells) for i in range(2)
         )
@@ -782,7 +857,7 @@ class SamplesSummary(LeafSummary):
         """Return these samples merged with those of `other` times `sign` (-1 removes rows)."""
         columns = zip(self.values, self.weights, other.values, other.weights, strict=True)
         cells = [
-            # For each group the values and weights here, then those of `other`.
+            # For each group the values a with weights w here, then b with v in `other`.
             [_joined(a, w, b, sign * v) for a, w, b, v in zip(*arrays, strict=True)]
             for arrays in columns
         ]
@@ -798,6 +873,7 @@ class SamplesSummary(LeafSummary):
         """Re-index the summary to variables with additional states; see `Additive.grown`."""
         request = requests.grown_request(self.request, renamed)
         at, n_groups = requests.grown_groups(self.request.given, request.given)
+        # The new index of each old group; new groups have no values.
         places = range(n_groups) if at is None else at.tolist()
         cells = [[(np.empty(0), np.empty(0))] * n_groups for _ in self.values]
         for column, values, weights in zip(cells, self.values, self.weights, strict=True):
@@ -868,10 +944,12 @@ class TotalsSummary(requests.Additive, LeafSummary):
         shape = (n_groups, n_items)
         sums, missing = np.zeros(shape), np.zeros(shape)
         row_totals = np.empty(table.n_rows)
+        # NaN tells the kernel to add up counts; no comparison with it is true.
         threshold = np.nan if request.threshold is None else request.threshold
         if is_sparse(counts) and threshold < 0:
             counts = counts.toarray()  # counts of 0 exceed the threshold too
-        # Row offsets, item indices and counts; without indices each row has all items in order.
+        # Row offsets, item indices and counts, as in CSR format; without indices each row has all
+        # items in order.
         if is_sparse(counts):
             matrix = counts.indptr, counts.indices, counts.data
         else:
@@ -879,6 +957,7 @@ class TotalsSummary(requests.Additive, LeafSummary):
             matrix = offsets, np.empty(0, np.int64), np.ravel(counts)
         counting_kernels.sum_items(*matrix, group, weights, threshold, sums, missing, row_totals)
         weight = weights if len(weights) else np.ones(table.n_rows)
+        # The weight of the rows in each group, as a column beside the items.
         rows = np.bincount(group, weights=weight, minlength=n_groups)[:, None].astype(np.float64)
         return cls(
             request,
@@ -897,10 +976,13 @@ def _length_histogram(
     """
     rows = np.flatnonzero(~np.isnan(totals))
     total = totals[rows]
-    # A length below `EXACT_LENGTHS` is its own place; beyond it, they grow by a factor.
+    # A length below `EXACT_LENGTHS` is its own index in `LENGTHS`; beyond it lengths grow by the
+    # factor `LENGTH_STEP`, and indices with the logarithm.
     steps = np.log(np.maximum(total, EXACT_LENGTHS) / EXACT_LENGTHS) / np.log(LENGTH_STEP)
     place = np.where(total < EXACT_LENGTHS - 0.5, total, EXACT_LENGTHS + steps)
+    # Greater totals than the last length are counted there.
     at = np.minimum(np.rint(place).astype(np.int64), len(LENGTHS) - 1)
+    # The index in the flat histogram.
     key = group[rows] * np.int64(len(LENGTHS)) + at
     size = n_groups * len(LENGTHS)
     histogram = np.bincount(key, weights=weight[rows], minlength=size).astype(np.float64)
@@ -937,12 +1019,13 @@ class HistogramsSummary(LeafSummary):
     ) -> HistogramsSummary:
         """Return the histograms of a table; `weights` is empty if every row weighs 1."""
         group, n_groups = group_codes(table, request.given)
-        there = group >= 0
-        weight = weights[there] if len(weights) else None
-        totals = np.bincount(group[there], weight, minlength=n_groups).astype(np.float64)
+        has_group = group >= 0
+        weight = weights[has_group] if len(weights) else None
+        totals = np.bincount(group[has_group], weight, minlength=n_groups).astype(np.float64)
         n_bins = int(request.starts[-1])
         counts = np.zeros((n_bins, n_groups))
         low, high = np.full(n_bins, np.inf), np.full(n_bins, -np.inf)
+        # The first bin of each column, and the one after its last.
         bins = pairwise(request.starts.tolist())
         for v, edges, (a, b) in zip(request.columns, request.edge_arrays, bins, strict=True):
             column = np.ascontiguousarray(table.column(v))

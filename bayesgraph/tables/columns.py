@@ -47,6 +47,7 @@ class UnseenValues:
     """
 
     def __init__(self) -> None:
+        # By column the number of rows, and the first few distinct values, as keys in their order.
         self._rows: dict[Name, int] = {}
         self._values: dict[Name, dict[State, None]] = {}
 
@@ -54,7 +55,7 @@ class UnseenValues:
         """Note that some rows of a column have values that are no states, and a few of these."""
         self._rows[name] = self._rows.get(name, 0) + n_rows
         # Few are shown, and so few are kept of all calls: a column of identifiers has as many as it
-        # has rows. A dictionary without values has them in their order and once.
+        # has rows. The keys of a dictionary keep their order, and occur once.
         shown = self._values.setdefault(name, {})
         shown |= dict.fromkeys(islice((v for v in values if v not in shown), _SHOWN - len(shown)))
 
@@ -73,6 +74,7 @@ class UnseenValues:
             f"such as {errors.quoted(islice(self._values[name], _SHOWN))}"
             for name in most[:_SHOWN]
         ]
+        # A truth value repeats the list 0 times or once.
         columns += [f"and {len(most) - _SHOWN} more columns"] * (len(most) > _SHOWN)
         errors.warn(
             f"Values that the model never saw are taken as missing: {'; '.join(columns)}. "
@@ -92,15 +94,19 @@ def check_unseen(unseen: Unseen) -> None:
 
 
 def of_rows(unseen: Unseen, n_rows: int) -> Unseen:
-    """Return the policy for the rows of a table, which collects what there is to warn of.
+    """Return the policy for the rows of a table: for "warn" an object that collects the values.
 
-    A single row is not warned of: services ask for one row after the other.
+    A single row is not warned of: services ask for one row after the other. Other policies are
+    returned unchanged.
     """
     return UnseenValues() if n_rows > 1 and isinstance(unseen, str) and unseen == "warn" else unseen
 
 
 def tell(met: Unseen, unseen: Unseen, n_rows: int) -> None:
-    """Warn of what `of_rows` has collected for a policy; others collect to tell it themselves."""
+    """Warn of the values in `met`, which `of_rows` returned for the policy `unseen`.
+
+    If the policy itself was an object that collects values, who made it warns of them.
+    """
     if isinstance(met, UnseenValues) and met is not unseen:
         met.warn(n_rows)
 
@@ -144,7 +150,8 @@ class Factorised:
     codes: Codes
 
     def counts(self) -> NDArray[np.int64]:
-        """Return the number of missing rows, and of the rows with each state."""
+        """Return the numbers of rows without a value and with each state, shape (1 + n_states,)."""
+        # The code of a missing value, -1, is counted at 0.
         places = self.codes.astype(np.intp) + 1
         return np.bincount(places, minlength=len(self.states) + 1)
 
@@ -208,9 +215,11 @@ def is_discrete(column: Column, name: Name) -> bool:
             return True
         if dtype == nw.Object or dtype == nw.Unknown:
             # Types of Arrow that narwhals does not know: decimals that are not of 128 bits, others.
+            # Objects of pandas and polars have no type of Arrow; they are told by their values.
             kind = str(getattr(column.to_native(), "type", "null"))
             if kind.startswith("decimal"):
                 return False
+            # Without values nothing tells what the type of Arrow holds.
             if kind != "null" and not len(column):
                 raise _unusable(name, kind)
             return _objects_are_discrete(column.to_numpy(), name)
@@ -254,7 +263,7 @@ def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
         return False
     if len(kinds) == 1 and kinds <= {"text", "boolean"}:
         return True
-    if kinds & {"number", "text", "boolean"} == kinds:
+    if kinds <= set(_KINDS):
         raise errors.DataTypeError(
             f"Column {name!r} mixes {' and '.join(sorted(kinds))} values. Convert it to one type, "
             "or name it in categorical= to take each value as a state of its own."
@@ -276,8 +285,9 @@ def kind_of(value: Any) -> str:
     if isinstance(value, (int, float)):
         return "number"
     try:
+        # Decimal and Fraction; `float` raises an error for what is no number, but parses bytes.
         if not isinstance(value, (bytes, complex)) and np.isscalar(float(value)):
-            return "number"  # Decimal and Fraction
+            return "number"
     except (TypeError, ValueError):
         pass
     return type(value).__name__
@@ -524,7 +534,10 @@ def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
 
 
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
-    """Return a column of text as states, sorted unless they are given, and codes."""
+    """Return a column of text as states, sorted unless they are given, and codes.
+
+    The code of a text that is no state is -1, as that of a missing value.
+    """
     native = column.to_native()
     if states is None and (array := _in_arrow(native)) is not None:
         return _sorted(*_arrow_codes(array.dictionary_encode()))
@@ -535,6 +548,7 @@ def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None)
     distinct = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
     if not distinct:
         return Factorised([], np.full(len(column), -1, dtype=np.int8))
+    # Each state becomes its code, and what is missing or no state becomes -1.
     codes = column.replace_strict(
         [*distinct, None], [*range(len(distinct)), -1], return_dtype=nw.Int32, default=-1
     )
@@ -553,6 +567,7 @@ def _in_arrow(native: Any) -> Any:
 
 def _arrow_codes(array: Any) -> tuple[list[State], Codes]:
     """Return the states and codes of a dictionary-encoded array of Arrow, of one chunk or more."""
+    # A chunked array, whose chunks may have dictionaries of their own.
     if hasattr(array, "unify_dictionaries"):
         array = array.unify_dictionaries().combine_chunks()
     indices = array.indices

@@ -78,7 +78,8 @@ class DaskGraph(Executor):
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
         dask = errors.optional_module("dask", extra="dask", what="Reading Dask frames")
-        # Dask finds the partitions that are to be computed in the parts.
+        # Dask finds the partitions that are to be computed in the parts. Calls get names at random
+        # (pure=False) rather than by a hash of their arguments, which takes time.
         lazy = [dask.delayed(function, pure=False, traverse=False)(part) for part in parts]
         client = _default_client() if self.pool is None else self.pool
         if client is None:
@@ -180,8 +181,9 @@ class Rows:
         """Return the names of the columns of variables, and of those of the weights."""
         # An indicator is read off the column that it is of, and a vector off those of its items.
         names = [v.of if isinstance(v, MissingIndicator) else v.name for v in variables]
-        inside = [str(item) for name in names for item in self.groups.get(name, (name,))]
-        return list(dict.fromkeys([*inside, *self.columns]))
+        read = [str(item) for name in names for item in self.groups.get(name, (name,))]
+        # Each once, in the order of their first occurrence.
+        return list(dict.fromkeys([*read, *self.columns]))
 
     @property
     def described(self) -> str:
@@ -191,7 +193,7 @@ class Rows:
 
     def kept(self, table: Any) -> Any:
         """Return the rows that count: all, or those of positive weight."""
-        # Without weights, which is an empty array, all are taken.
+        # Without weights the array is empty, of which `all` is true: all rows are taken.
         weights = np.empty(0) if self.every else self.weights(table)
         return table if weights.all() else table.filter(weights > 0)
 
@@ -215,6 +217,7 @@ class Rows:
                 )
             weights *= column
         if self.by_class is not None:
+            # Factors are in the order of the classes, which are given with them.
             assert self.classes is not None
             labels = nw.from_native(table.column(self.y), series_only=True).to_numpy()
             # Classes ascend, so that the place of a label is its index among them.
@@ -458,8 +461,9 @@ class Dataset:
             columns = self._read_with((), rows)
             pieces = self.pieces(columns)
             lengths: list[Any] = [piece.n_rows for piece in pieces]
+            # The rows are counted by reading them.
             if rows.columns or None in lengths:
-                assert self.executor is not None
+                assert self.executor is not None  # without one there are no parts
                 whole = [Part(((piece, 0, None),), columns, rows) for piece in pieces]
                 lengths = list(self.executor.map(_length, whole))
             self._lengths_of[rows] = lengths
@@ -596,9 +600,10 @@ def state_of(filesystem: Any, paths: Sequence[str]) -> tuple[Any, ...]:
 
 
 def marks_of(paths: Sequence[str]) -> list[tuple[int, int]]:
-    """Return when local files were changed and which they are, as no program can set it.
+    """Return the time of the last change (ctime) and the inode number of each local file.
 
-    Other machines may see other numbers, unlike size and time of `state_of`.
+    No program can set these, unlike size and time of `state_of`, but other machines may see other
+    numbers. Paths that do not exist are left out.
     """
     local = map(os.stat, filter(os.path.exists, paths))
     return [(status.st_ctime_ns, status.st_ino) for status in local]
@@ -694,6 +699,7 @@ def widened(first: Any, second: Any) -> Any:
         return second
     if types.is_null(second):
         return first
+    # Categories, if one of them has any: text is read as categories too.
     if is_text(first) and is_text(second):
         return first if types.is_dictionary(first) else second
     if all(types.is_integer(t) or types.is_floating(t) for t in (first, second)):
@@ -789,6 +795,7 @@ def _as_type(column: Any, kind: Any) -> Any:
 # What returns a run of rows as an encoded table, and the weights of its rows (empty if all are 1).
 Run: TypeAlias = Callable[[], tuple[Table, Floats]]
 
+# Version of the format of the file: those of other versions are written anew.
 _VERSION = 2
 _FILE = "encoded-rows.arrow"
 
@@ -828,6 +835,7 @@ class EncodedRows:
         read: Callable[[Sequence[Variable]], Iterator[Run]],
     ) -> None:
         self._dataset, self._variables, self._read = dataset, variables, read
+        # The folder that the user names, None for a temporary one.
         self._place = None if dataset.cache is True else Path(os.fspath(dataset.cache))  # type: ignore[arg-type]
         if self._place is not None and dataset.state is None:
             raise DataError(
@@ -838,13 +846,14 @@ class EncodedRows:
         kinds = [(type(v).__name__, v.__reduce__()) for v in variables]
         content = (_VERSION, dataset.state, str(dataset.schema), kinds, described, parallel.BLOCK)
         self._fingerprint = hashlib.sha256(repr(content).encode()).hexdigest().encode()
+        # The file, None until the rows are asked for; and the number of rows in each of its runs.
         self._path: Path | None = None
         self._lengths: list[int] = []
 
     def runs(self, wanted: Sequence[Variable]) -> Iterator[Run]:
         """Yield functions that return each run of rows, with the columns of some variables."""
         if self._path is None:
-            self._path = self._there() or self._written()  # both set `_lengths`
+            self._path = self._existing() or self._written()  # both set `_lengths`
         done, n_rows = 0, sum(self._lengths)
         for number, length in enumerate(self._lengths):
             done += length
@@ -853,7 +862,7 @@ class EncodedRows:
             yield partial(self._loaded, self._path, number, wanted)
 
     def _loaded(self, path: Path, number: int, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
-        """Return a run of rows from the file, with the columns that are wanted."""
+        """Return run `number` of the rows from the file, with the columns that are wanted."""
         try:
             with arrow().memory_map(str(path)) as file:
                 batch = arrow(".ipc").open_file(file).get_batch(number)
@@ -866,7 +875,7 @@ class EncodedRows:
 
     def _table(self, batch: Any, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
         """Return columns of a batch as a table, and the weights; without references to the file."""
-        columns = [_plain(batch.column(str(self._variables.index(v))), v) for v in wanted]
+        columns = [_restored(batch.column(str(self._variables.index(v))), v) for v in wanted]
         weights = batch.column("weights") if "weights" in batch.schema.names else []
         # This copies codes and numbers; counts would still be views of the mapped file.
         table = assembled(wanted, columns, batch.num_rows, fitting=False)
@@ -906,7 +915,7 @@ class EncodedRows:
             weakref.finalize(self, opened.pop_all().close)
             return path
 
-    def _there(self) -> Path | None:
+    def _existing(self) -> Path | None:
         """Return the path of the file that an earlier fit left, None if it is not of these rows.
 
         Warns
@@ -922,22 +931,23 @@ class EncodedRows:
                 reader = arrow(".ipc").open_file(file)
                 if reader.schema.metadata[b"fingerprint"] == self._fingerprint:
                     indices = range(reader.num_record_batches)
+                    # Each is a pair of the batch and its metadata.
                     batches = map(reader.get_batch_with_custom_metadata, indices)
                     self._lengths = [self._checked(*batch) for batch in batches]
                     return path
                 fault = "is of other rows: the files, columns, states or weights were different"
         except (OSError, LookupError, ValueError, TypeError, AttributeError):
-            pass
+            pass  # a damaged file may raise any of these
         warn(f"The cache {path} {fault}. It is written anew.", BayesGraphWarning)
         return None
 
     def _checked(self, batch: Any, metadata: Any) -> int:
-        """Return the number of rows of a batch with the bytes that were written, and states only.
+        """Return the number of rows of a batch, after checking its bytes and its state codes.
 
         Raises
         ------
         ValueError
-            If it is damaged.
+            If the bytes are not those that were written, or a code is not that of a state or -1.
         """
         table, _ = self._table(batch, self._variables)
         codes = zip(table.discrete, table.codes.T, strict=True)
@@ -952,7 +962,7 @@ def _checksum(batch: Any) -> bytes:
 
 
 def _batch(table: Table, weights: Floats) -> Any:
-    """Return a run of rows as a batch of Arrow."""
+    """Return a run of rows as a batch of Arrow, whose columns are named by their numbers."""
     columns = {str(i): _stored(table, v) for i, v in enumerate(table.variables)}
     if len(weights):
         columns["weights"] = arrow().array(weights)
@@ -970,8 +980,8 @@ def _stored(table: Table, variable: Variable) -> Any:
     return arrow().array(np.ascontiguousarray(column))
 
 
-def _plain(column: Any, variable: Variable) -> Any:
-    """Return an Arrow array as the column that it was made of."""
+def _restored(column: Any, variable: Variable) -> Any:
+    """Return an Arrow array as the column that it was made of: the inverse of `_stored`."""
     if isinstance(variable, CountVector):
         return column.flatten().to_numpy().reshape(-1, len(variable.items))
     return column.to_numpy()

@@ -56,6 +56,7 @@ def find_codes(
             column = out[j, first : first + size]
             is_infinite = False
             # Most states are successive integers, whose places are their differences to the first.
+            # Of n integers this holds if the last is n - 1 above the first.
             if has_states[j] and ascending[-1] - ascending[0] == n - 1:
                 low, is_found = ascending[0], True
                 for i in range(size):
@@ -91,7 +92,8 @@ def find_codes(
                     column[i] = code_of[place] if ascending[place] == values[i] else -1
             else:
                 for i in range(size):
-                    # NaN, which does not equal itself, is in no interval.
+                    # An interval includes its upper cut point, so that its code is the number of
+                    # points below the value. NaN, which does not equal itself, is in no interval.
                     column[i] = places[i] if values[i] == values[i] else -1
 
 

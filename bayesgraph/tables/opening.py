@@ -55,8 +55,8 @@ class DaskFrame(datasets.Dataset):
     def __init__(self, frame: Any) -> None:
         self.source, self.executor = "the Dask frame", datasets.DaskGraph()
         self._frame = frame
-        # The frame without rows does not tell the type of objects, and Dask's example of a row
-        # has objects of no type.
+        # The frame without rows does not tell the type of objects, and Dask's example
+        # (`_meta_nonempty`: invented rows of the frame's types) has objects of no type.
         objects = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
         example = frame._meta_nonempty.assign(**dict.fromkeys(objects, "text"))
         table = arrow().Table.from_pandas(example, preserve_index=False)
@@ -130,7 +130,19 @@ def _with_predictions(
     schema: Any,
     empty: Any,
 ) -> Any:
-    """Return the kept columns of a partition and its predictions; `empty` is what has no rows."""
+    """Return the kept columns of a partition and its predictions.
+
+    Parameters
+    ----------
+    part : pandas.DataFrame
+    predicting : callable
+    keep : sequence of str
+    columns : sequence of str
+        Those from which it predicts, whose types are in `schema`.
+    schema : pyarrow.Schema
+    empty : pandas.DataFrame
+        The result for a partition without rows.
+    """
     if not len(part):
         return empty
     return part[keep].assign(**predicting(_of_partition(part[columns], schema), keep))
@@ -139,8 +151,8 @@ def _with_predictions(
 # ------------------ Spark frames as datasets: partitions are counted by Spark's own Python workers
 
 
-# Rows are numbered within partitions, of which Spark may form others for other columns: the upper
-# bits of the number of a row are that of its partition.
+# Rows are numbered within partitions, of which Spark may form others for other columns: the lower
+# 40 bits of the number of a row are its number in the partition, the upper bits the partition's.
 _PARTITION_BITS = 40
 
 
@@ -555,7 +567,7 @@ class Files(datasets.Dataset):
         if where is None:
             self.n_rows = sum(lengths)
         self.schema = schema if columns is None else datasets.selected(schema, columns)
-        # The fragments again, with a format that reads the types of the schema.
+        # The fragments (one for each file) again, with a format that reads the types of the schema.
         form = _format_of(dataset, schema) if csv is None else csv.format(schema)
         opened = (
             form.make_fragment(f.path, f.filesystem, f.partition_expression) for f in fragments
@@ -567,7 +579,8 @@ class Files(datasets.Dataset):
 
     def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
         """Return successive row groups of each Parquet file, and others; see `Dataset.pieces`."""
-        # What is read ahead is held: of files elsewhere, one piece.
+        # Pieces are small because of files elsewhere, of which a piece is read ahead and held as a
+        # whole; see `_format_of`.
         return [part for piece in self._pieces for part in piece.split()]
 
     @property
@@ -654,7 +667,10 @@ class _FileRows:
 
 
 def _format_of(dataset: Any, schema: Any) -> Any:
-    """Return the format of files, by which Parquet files have text as categories."""
+    """Return the format of files, by which Parquet files have text as categories.
+
+    Parquet files elsewhere are read ahead in few large requests (pre_buffer).
+    """
     files = arrow(".dataset")
     if not isinstance(dataset.format, files.ParquetFileFormat):
         return dataset.format
@@ -739,11 +755,13 @@ class CsvCells:
                 if again:
                     n_rows.clear()
         schema = arrow().schema(list(kinds.items()))
+        # Columns become text if their numbers would lose leading zeros or digits.
         contents = ((arrow().input_stream(path), partial(self._opened, path)) for path in paths)
         kinds |= codes_among(schema, contents, self.delimiter, f"{len(paths)} files")
         return arrow().schema(list(kinds.items())), n_rows
 
     def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
+        """Return pyarrow's reader of a file, which yields batches; arguments as of `_options`."""
         return arrow(".csv").open_csv(path, **self._options(kinds, columns))
 
     def _check_names(

@@ -48,10 +48,13 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# A quote opens a field only where a field begins: 6" is six inches. Whatever the text, no byte is
-# looked at more than twice: the quantifiers are possessive, and an open quote ends with the text.
+# A quote opens a field only where a field begins, which is after a delimiter or a line end, or at
+# the beginning: 6" is six inches. Two quotes within a quoted field stand for one. No byte of any
+# text is looked at more than twice: the quantifiers are possessive, and an open quote ends with the
+# text.
 _QUOTED = rb'(?<![^,;\t|\r\n])"(?:[^"]++|"")*+(?:"|\Z)'
 _QUOTED_FIELD = re.compile(_QUOTED)
+# All up to the first line end that is not within quotes.
 _HEADER = re.compile(rb'(?:[^"\r\n]++|' + _QUOTED + rb'|")*+')
 
 
@@ -268,7 +271,8 @@ _MAX_TEXT = (1 << 31) - 1
 # Numbers with a decimal comma, or without one; and those whose commas may group thousands.
 _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 _THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
-# Cells that as numbers lose their zeros, or the base 16; and whole numbers that floats may round.
+# Cells that as numbers lose their zeros, or the base 16; and whole numbers that floats may round,
+# which keep 15 digits of any number.
 _CODE = r"^\s*[+-]?0[0-9xX]"
 _LONG = r"^\s*[+-]?[0-9]{16,}\s*$"
 # Bytes of a field that tell such cells.
@@ -390,8 +394,8 @@ def read_table(
             f"{source}: each column needs a name of its own; several have the name "
             f"{quoted(repeated)}. Rename them in the file."
         )
-    is_text = suffix not in PARQUET and dialect.decimal is None
-    if is_text and (columns := _comma_numbers(table, dialect)):
+    may_have_commas = suffix not in PARQUET and dialect.decimal is None
+    if may_have_commas and (columns := _comma_numbers(table, dialect)):
         warn(
             f"{source}: numbers with a comma are read as text in the column "
             f"{quoted(columns)}. Give decimal=',' (--decimal ,) if it is the decimal comma, or "
@@ -532,12 +536,15 @@ def codes_among(
 
 
 def _may_have_codes(stream: Any, delimiter: str) -> bool:
-    """Return whether a field begins with a zero before a digit or with many digits."""
+    """Return whether a field begins with a zero before a digit or an x, or with many digits.
+
+    The first field of the text, which no delimiter precedes, belongs to the header.
+    """
     compute, kind, buffer = arrow(".compute"), arrow().large_binary(), arrow().py_buffer
     pattern = rf"[\n\r\x{ord(delimiter):02x}][\" \t]*[+-]?(0[0-9xX]|[0-9]{{16}})"
-    before = b""
+    before = b""  # the end of the block before
     while block := stream.read(_CHUNK):
-        text = before + block  # what two blocks share is searched too
+        text = before + block  # a field may begin in one block and end in the next
         # One value of an array, given by its two offsets and its bytes: a scalar, or an array of a
         # list, would import pandas.
         parts = [None, buffer(struct.pack("2q", 0, len(text))), buffer(text)]
@@ -624,6 +631,8 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
     parquet = arrow(".parquet")
     file = parquet.ParquetFile(arrow().BufferReader(data))
     groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+    # Eight bytes for the number, or the code, of each cell; and all that is stored, decompressed.
+    # Numbers in a damaged file may be negative.
     for group in groups:
         cells = max(group.num_rows, 0) * max(group.num_columns, 1)
         budget.take(cells * 8 + max(group.total_byte_size, 0), f"{cells:,} cells")
@@ -722,6 +731,7 @@ def rounded(columns: Mapping[str, Any], places: int) -> dict[str, Any]:
 
 
 def _table(columns: Mapping[str, Any]) -> Any:
+    """Return columns as a pyarrow Table."""
     return arrow().table({name: _arrow_array(values) for name, values in columns.items()})
 
 
@@ -770,6 +780,7 @@ def _from_buffers(values: NDArray[Any], text: bytes | None = None) -> Any:
     Text is the UTF-8 of all texts, one after the other; offsets are one more than texts.
     """
     content = arrow().py_buffer(np.ascontiguousarray(values))
+    # Buffers are the mask of missing values, of which there are none, and the content.
     if text is not None:
         return arrow().StringArray.from_buffers(len(values) - 1, content, arrow().py_buffer(text))
     kind = arrow().from_numpy_dtype(values.dtype)

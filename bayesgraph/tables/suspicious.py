@@ -210,8 +210,7 @@ def _of_numbers(examined: Examined, gaussian: Collection[Name]) -> Iterator[tupl
         kinds = _number_kinds(name, column[column == column], len(sample))
         if kinds.keys() & _OF_ALL and len(sample) < len(examined.values):
             column = np.sort(examined.values[:, j])
-            whole = _number_kinds(name, column[column == column], len(column))
-            kinds = _confirmed(kinds, whole)
+            kinds = _confirmed(kinds, _number_kinds(name, column[column == column], len(column)))
         yield from ((kind, name, example) for kind, example in kinds.items())
 
 
@@ -230,14 +229,15 @@ def _unlike_measures(values: Floats, gaussian: NDArray[np.bool_]) -> NDArray[np.
     low, high = extremes(values)
     few = _spread(values, _FIRST)
     # Skewed, constant, or of integers that floats round.
-    tells_more = (low >= 0) & gaussian | (low == high) | (np.maximum(-low, high) >= _EXACT)
+    tells_more = ((low >= 0) & gaussian) | (low == high) | (np.maximum(-low, high) >= _EXACT)
     # Codes, or identifiers; NaN, which does not equal itself, is no fraction.
     has_fractions = ((few != np.round(few)) & (few == few)).any(axis=0)
     tells_more |= ~has_fractions
     # Placeholders, which are the least or the greatest number of several rows.
     for end in (low, high):
         is_end = values == end
-        # Most tables have each end once, which one count of all columns tells.
+        # Most tables have each end once, which one count of all columns tells: there are no more
+        # ends than columns with numbers.
         if np.count_nonzero(is_end) > np.count_nonzero(np.isfinite(end)):
             tells_more |= np.count_nonzero(is_end, axis=0) >= _MIN_PLACEHOLDERS
     return np.flatnonzero(tells_more)
@@ -297,6 +297,7 @@ def _placeholder(states: Floats, counts: NDArray[np.intp]) -> str:
     """
     # The index of the least and of the greatest number, and all others.
     for end, others in ((0, states[1:]), (-1, states[:-1])):
+        # Few numbers may be codes; and 0 is a number like others.
         if len(others) <= _MAX_CODES or counts[end] < _MIN_PLACEHOLDERS or states[end] == 0:
             continue
         # The distance to the nearest number, as states ascend.
@@ -323,14 +324,16 @@ def _code_kinds(codes: Codes) -> dict[str, str]:
     """Return the kinds that a column looks like by its codes, of which -1 is missing."""
     distinct = np.unique(codes)
     n_states = np.count_nonzero(distinct >= 0)
-    if n_states < 2:
-        is_complete = n_states == len(distinct)
-        return {"missing" if not n_states else "constant" if is_complete else "marks": ""}
+    if not n_states:
+        return {"missing": ""}
+    if n_states == 1:
+        # Two distinct codes are the state and -1.
+        return {"constant" if len(distinct) == 1 else "marks": ""}
     return {"identifier": ""} if len(distinct) > _IDENTIFIER * len(codes) else {}
 
 
 def _written(states: Sequence[State]) -> dict[str, str]:
-    """Return in which ways states hide what they are, with an example."""
+    """Return the kinds that a column looks like by how its states are written, with examples."""
     kinds = {}
     sample: list[Any] = _spread(np.array(states, dtype=object), _FIRST).tolist()
     # Half of a sample are numbers at least: a look at all states tells whether nearly all are.
@@ -388,6 +391,7 @@ def _is_number_target(classes: NDArray[Any]) -> bool:
     """Return whether classes are many numbers that do not count from 0 or 1."""
     if classes.dtype.kind not in "iuf" or len(classes) <= _MAX_CLASSES:
         return False
+    # More than half of the whole numbers between the least and the greatest are classes.
     counted = classes[0] in (0, 1) and 2 * len(classes) > classes[-1] - classes[0]
     return not counted
 
@@ -411,6 +415,7 @@ def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[N
         for n_rows in (*_STAGES, n):
             if not len(left):
                 break
+            # As many of the rows of rarer classes, so that these are among them.
             evenly = np.arange(0, n, max(1, n // n_rows))
             rows = np.union1d(evenly, _spread(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
@@ -422,8 +427,10 @@ def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[N
             # the values are at most this share of the rows, so that most have several rows.
             # A sample of the rows has fewer of each value, so that less is asked of it.
             share = _FEW if n_rows >= n else 1 - _FEW
+            # Of the first few rows less still: one number with two rows, so that not all of the
+            # len(cells) - 1 neighbours differ; of states nothing.
             if n_rows == _STAGES[0]:
-                share = 1 - is_number / len(cells)  # one value with two rows will do
+                share = 1 - is_number / len(cells)
             # Rows in the order of a column's values: does the value, or the class, change?
             order = np.argsort(cells, axis=0, kind="stable")
             values, class_of = np.take_along_axis(cells, order, 0), classes[order]

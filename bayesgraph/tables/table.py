@@ -65,6 +65,7 @@ _ENGINES = {
     "dask_expr": "Dask",
     "pyspark": "Spark",
 }
+# Names of their classes: frames, relations, and columns of these.
 _KINDS = ("LazyFrame", "DuckDBPyRelation", "DataFrame", "Series", "Scalar", "Column")
 # Number of rows that are read at a time.
 _BATCH_ROWS = 1 << 16
@@ -154,7 +155,8 @@ class Table:
     counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
         The counts of each vector of counts, NaN where missing.
     arrangement : Arrangement
-        Where the columns are.
+        Where the columns are: its `place` maps a discrete variable to its column of `codes`, and a
+        continuous one to its column of `values`.
     """
 
     variables: tuple[Variable, ...]
@@ -165,6 +167,7 @@ class Table:
     arrangement: Arrangement = field(init=False)
 
     def __post_init__(self) -> None:
+        # An arrangement is the tuple of its variables. Attributes are set past the frozen class.
         object.__setattr__(self, "arrangement", arranged(self.variables))
         object.__setattr__(self, "variables", self.arrangement)
 
@@ -229,9 +232,9 @@ class Table:
     def without(self, variable: Discrete) -> Table:
         """Return the table without a discrete column."""
         place = self.discrete.index(variable)
-        rest = tuple(v for v in self.variables if v != variable)
+        others = tuple(v for v in self.variables if v != variable)
         codes = np.asfortranarray(np.delete(self.codes, place, axis=1))
-        return Table(rest, codes, self.values, self.complete, self.counts)
+        return Table(others, codes, self.values, self.complete, self.counts)
 
     def with_column(self, variable: Discrete, codes: Codes) -> Table:
         """Return the table with one more discrete column, given by its codes, at the end."""
@@ -256,6 +259,7 @@ class Table:
         complete = self.complete
         for j, column in enumerate(columns):
             extended[:, n_before + j] = column
+            # A code of -1 is a missing value.
             complete = complete and int(np.min(column, initial=0)) >= 0
         return Table((*self.variables, *variables), extended, self.values, complete, self.counts)
 
@@ -323,7 +327,8 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
     if names is None:
         names = array_names(array.shape[1])
     if array.dtype.kind in "iu" and type(array) is np.ndarray and array.size:
-        # States are looked for in several passes over each column, of as few bytes as will do.
+        # States are looked for in several passes over each column: contiguous, and of as few bytes
+        # as will do.
         low, high = array.min(), array.max()
         narrow = array.dtype
         for kind in (np.int32, np.int16, np.int8):
@@ -466,6 +471,7 @@ def infer_variables(
         raise errors.DataError(f"The table has no rows (its columns are {errors.quoted(names)}).")
     chosen = categorical_names(categorical, names)
     by_name = declared or {}
+    # Pairs of a variable and its encoded column.
     inferred = [
         (by_name[n], encode_column(by_name[n], c, unseen="error"))
         if n in by_name
@@ -648,13 +654,14 @@ class Numbers:
         The states or the cut points of all discrete variables, one variable after the other,
         ascending in each.
     codes : ndarray
-        The code of each state in `points`; of intervals, any numbers.
+        The code of each state in `points`; of cut points, numbers that are not used.
     start : ndarray, shape (n_discrete + 1,)
         Offset in `points` at which those of each discrete variable start.
     has_states : ndarray of bool, shape (n_discrete,)
         Which of the discrete variables have states, rather than intervals.
     discrete, numbers : ndarray of int
-        Places of the discrete columns, and of the others; all discrete ones are a slice.
+        Indices of the discrete columns of a matrix, and of the continuous ones. If all are
+        discrete, `discrete` is a slice.
     """
 
     variables: Arrangement
@@ -677,6 +684,7 @@ class Numbers:
             return None
         lists: list[Any] = [v.cuts if isinstance(v, Binned) else v.states for v in discrete]
         points = [np.array(values, dtype=np.float64) for values in lists]
+        # The code of a state is its index in the variable; these are the codes in ascending order.
         orders = [np.argsort(p) for p in points]
         ascending = [p[order] for p, order in zip(points, orders, strict=True)]
         is_discrete = np.array([isinstance(v, Discrete) for v in arrangement], dtype=np.bool_)
@@ -695,14 +703,15 @@ class Numbers:
     @cached_property
     def _whole_points(self) -> NDArray[np.int64] | None:
         """The points as integers if all are whole: integers are found among them in less time."""
+        # Below 2^62 differences of two points fit into 64 bits.
         is_whole = (abs(self.points) < 2.0**62) & (np.floor(self.points) == self.points)
         return self.points.astype(np.int64) if is_whole.all() else None
 
     def table(self, matrix: NDArray[Any]) -> Table | None:
         """Return the table of a numeric matrix; NaN and values that are not states are missing.
 
-        None for infinity in a discrete column: its type tells whether that is no number, or a
-        category.
+        None for infinity in a discrete column, which is an error when the column is encoded by
+        itself.
 
         Raises
         ------
@@ -791,7 +800,10 @@ class Objects:
 def _code(
     variable: Variable, kinds: set[type[Any]], code_of: dict[tuple[type[Any], Any], int], cell: Any
 ) -> float | None:
-    """Return the code of a cell, or its number; None for a type that is none of `kinds`.
+    """Return the code of a cell, or its number; None if the column is to be encoded by itself.
+
+    That is for a value of a type that is none of `kinds`, for what is no number where a number is
+    expected, and for numbers from 2**53 on, which floats may round.
 
     What is missing has the code -1, as what is no state, or the number NaN. The code of a state is
     kept in `code_of`, by the type and the value of the cell.
@@ -867,16 +879,19 @@ class Encoder:
         if not table.complete and unseen != "missing" and (table.codes < 0).any():
             if unseen == "error":
                 return None
+            # The text "warn" is for a single row, of which `of_rows` collects nothing.
             if isinstance(unseen, UnseenValues):
                 cells_without_state(table, matrix, unseen)
         return table.indicated(self.variables)
 
     @cached_property
     def _numbers(self) -> Numbers | None:
+        """The encoder of matrices of numbers, None if it does not take these variables."""
         return Numbers.of(self._columns)
 
     @cached_property
     def _objects(self) -> Objects:
+        """The encoder of matrices of objects."""
         return Objects.of(self._columns)
 
 

@@ -51,10 +51,12 @@ class Sequences(NamedTuple):
     Attributes
     ----------
     starts : ndarray, shape (n_sequences + 1,)
+        Numbers of the first slice of each sequence, and of all slices.
     parts : list of Part
         Each slice is in one.
     handed : tuple of (Variable, Variable)
-        What a slice hands on and not every slice observes, as it calls it and as the next does.
+        The interface between slices: variables on which the next slice depends, without those that
+        every slice observes. Each as its own slice calls it, and as the next slice calls it.
     """
 
     starts: NDArray[np.int64]
@@ -74,22 +76,27 @@ class Sequences(NamedTuple):
 
 
 class Messages:
-    """Sequences with what each slice hears from those before and those behind it.
+    """Sequences with the forward and backward messages of each slice.
 
-    Subclasses pass the messages: `Chain` those of discrete variables, `NumberChain` of numbers.
+    Subclasses pass the messages: `Chain` those of discrete variables, `NumberChain` of numbers. A
+    message is an array of the given shape, over the variables that one slice hands on to the next.
 
     Parameters
     ----------
     sequences : Sequences
     first : ndarray, shape (1, *shape), optional
-        What was handed on to the first sequence, if its first slice is not the very first.
+        The forward message to the first sequence, if its first slice is not the very first.
     shape : tuple of int
-        That of what one slice hands on.
+        Shape of a message.
 
     Attributes
     ----------
+    n_rows : int
+        Number of slices of all sequences.
+    now, past : list of Variable
+        What a slice hands on, as it calls it and as the next slice calls it.
     last : ndarray, shape (1, *shape), or None
-        What the last slice hears from those behind it, if there are any.
+        The backward message to the last slice, if there are slices behind it.
     """
 
     last: Floats | None = None
@@ -99,6 +106,7 @@ class Messages:
         self.n_rows = int(sequences.starts[-1])
         self.now = [now for now, _ in sequences.handed]
         self.past = [past for _, past in sequences.handed]
+        # The forward message into each sequence; zeros for none.
         self._first = np.zeros((len(sequences.starts) - 1, *shape))
         self._first[:1] = 0.0 if first is None else first
 
@@ -109,17 +117,17 @@ class Messages:
 
     @cached_property
     def later(self) -> Floats:
-        """What each slice hears from those behind it, shape (n_rows, *shape)."""
+        """The backward message from the slices behind each slice, shape (n_rows, *shape)."""
         raise NotImplementedError
 
     @cached_property
     def slice_bytes(self) -> float:
-        """Bytes that a slice takes: eight arrays of what it hands on are held at a time."""
+        """Bytes that a slice takes: eight messages, of eight bytes a number, are held at a time."""
         return 64.0 * math.prod(self._first.shape[1:])
 
     @property
     def filtered(self) -> Floats:
-        """What all slices so far tell of what is handed on: distributions, or messages."""
+        """The forward message of each slice: the filtered distribution of states, for example."""
         return self._ahead[0]
 
     @cached_property
@@ -136,18 +144,22 @@ class Messages:
         return out
 
     def open(self, part: Part) -> Evidence:
-        """Return the evidence of a part without that which messages have."""
+        """Return the evidence that the factors of slices take; `messages` has all other."""
         return part.evidence
 
     def groups(
         self, part: Part, targets: Sequence[Variable] = ()
     ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
-        """Yield rows that observe the same of what others depend on, without the targets."""
+        """Yield rows of a part in groups that observe the same variables, with their evidence.
+
+        Evidence on the targets is left out. Variables on which no other depends may differ within a
+        group; see `row_parts`.
+        """
         handed = [v for v in (*self.now, *self.past) if v in part.network]
         return row_parts(part.network, self.open(part).without(targets), [*targets, *handed])
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
-        """Return what the slices around some of a part hand to them."""
+        """Return the messages to some slices of a part as factors, backward ones if `smooth`."""
         raise NotImplementedError
 
     def factors(
@@ -176,38 +188,42 @@ class Messages:
                 out[part.rows[chosen]] = summary(factor)
             if target in part.evidence:
                 is_observed = part.evidence.observed_rows(target)
-                cells: Any = part.evidence.columns[target][is_observed]
-                pairs = np.stack([cells, np.zeros(len(cells))], axis=1)
+                values: Any = part.evidence.columns[target][is_observed]
+                pairs = np.stack([values, np.zeros(len(values))], axis=1)
+                # Of a state its indicator vector, of a number the value and the variance 0.
                 is_state = isinstance(target, Discrete)
-                out[part.rows[is_observed]] = np.eye(width)[cells] if is_state else pairs
+                out[part.rows[is_observed]] = np.eye(width)[values] if is_state else pairs
         return out
 
     def marginals(self, target: Variable, limit: float, *, smooth: bool) -> tuple[Floats, Floats]:
         """Return what `marginal` does, and log likelihoods, within a limit of memory in bytes.
 
-        Slices are worked through in pieces. The message to each is kept, and to smooth, what is
-        inside is computed again on the way back.
+        Slices are worked through in pieces, and only the message to each piece is kept. To smooth,
+        the messages inside a piece are computed again on the way back.
         """
         size = max(_FEWEST, int(limit / self.slice_bytes))
         if size >= self.n_rows:
             return self.marginal(target, smooth=smooth), self.log_likelihood
-        make: Any = type(self)
+        kind: Any = type(self)
         # Of each piece: its sequences, and the message to the first of them.
         out, logs, pieces, message = list[Floats](), list[Floats](), list[Any](), None
         for start in range(0, self.n_rows, size):
-            # The last slice of the piece before is the first of this one, to hear what follows it.
+            # A piece begins with the last slice of the piece before, as the backward message to
+            # that slice is computed from those behind it. No forward message enters a piece whose
+            # first slice is the first of a sequence.
             piece = self.sequences.piece(max(start - 1, 0), start + size)
             pieces.append((piece, None if start - 1 in self.sequences.starts else message))
-            chain = make(*pieces[-1])
+            chain = kind(*pieces[-1])
             # From the last slice but one, which comes before the first slice of the next piece.
             message = chain.filtered[-2:-1].copy()
-            # Without the first slice, which the piece before has counted; the first piece has all.
+            # Without the first slice (`start > 0` is 1), which the piece before has counted.
             logs.append(chain._ahead[1][start > 0 :])
             out.append(np.empty(0) if smooth else chain.marginal(target, smooth=False)[start > 0 :])
-        # To smooth, back from the last piece: a piece hears what the next one's first slice hears.
+        # To smooth, back from the last piece. The last slice of a piece is the first of the next
+        # one, and has its backward message. To filter, the range is empty.
         message = None
         for k in range(len(pieces) - 1 if smooth else -1, -1, -1):
-            chain = make(*pieces[k])
+            chain = kind(*pieces[k])
             chain.last = message
             out[k] = chain.marginal(target, smooth=True)[k > 0 :]
             message = chain.later[:1]
@@ -224,13 +240,17 @@ def stacked(
     """
     which, count = np.full(n, -1, dtype=np.int64), 0
     for rows, matrices in pieces:
+        # One matrix of all rows (the remainder is 0 for each), or matrices in the order of rows.
         which[rows] = count + np.arange(len(rows)) % len(matrices)
         count += len(matrices)
-    return np.concatenate([np.empty((0, *shape)), *(whole for _, whole in pieces)]), which
+    return np.concatenate([np.empty((0, *shape)), *(matrices for _, matrices in pieces)]), which
 
 
 def scale(logs: Floats) -> Floats:
-    """Replace logs, (n, K), by exponentials with the maximum one; return logs of the scales."""
+    """Replace logs, (n, K), by exponentials with the maximum one; return logs of the scales.
+
+    Rows of minus infinity become zeros, and have the log scale 0.
+    """
     # Along few states, reductions of rows take ten times as long.
     largest: Floats = np.ascontiguousarray(logs.T).max(axis=0)
     largest[np.isneginf(largest)] = 0.0
@@ -290,7 +310,10 @@ class Chain(Messages):
         return Evidence(part.evidence.n_rows, columns, likelihoods)
 
     def judged(self, evidence: Evidence) -> Floats:
-        """Return log likelihoods of the joint states by evidence on what is handed on, (n, K)."""
+        """Return log likelihoods of the joint states by evidence on what is handed on, (n, K).
+
+        A state that differs from an observed one is impossible; the code -1 is not observed.
+        """
         logs = np.zeros((evidence.n_rows, self.states.size))
         for now, codes in zip(self.now, self.states.codes, strict=True):
             if now in evidence.columns:
@@ -308,7 +331,8 @@ class Chain(Messages):
             return logs
         scope: list[Any] = [v for v in self.program(part).now if v in network]
         of = dict(zip(self.now, self.states.codes, strict=True))
-        # Over the variables of the scope; each joint state reads its entry.
+        # A table over the variables of the scope for each row. Each joint state reads its entry; of
+        # an empty scope there is one entry for all.
         table = slice_logs(network, self.open(part), scope)
         place = self.states.place(scope, of)
         return logs + table.reshape(len(table), -1)[:, place].reshape(len(table), -1)
@@ -319,7 +343,8 @@ class Chain(Messages):
         pieces: list[tuple[NDArray[np.intp], Floats]] = []
         for part in self.sequences.parts:
             program, rows = self.program(part), part.rows
-            # A maximum is over everything, which likelihoods of what is observed lack.
+            # A maximum is over all variables; a split leaves out those that bear on nothing
+            # observed, which sum to one.
             split = self.split(part) if algebra is SUM else None
             if split is not None:
                 logs = slice_logs(split.ahead, Evidence(1, {}), program.scope)
@@ -353,6 +378,7 @@ class Chain(Messages):
     def _ahead(self) -> tuple[Floats, Floats]:
         """Filtered distributions, shape (n_rows, K), and what slices add to the log likelihood."""
         slices, scales = self._scaled
+        # The kernel adds the log mass of each scaled slice to the log of its scale.
         out, logs = np.empty_like(slices.vectors), scales.copy()
         time_kernels.forward(slices, self._first, out, logs)
         return out, logs
@@ -365,7 +391,7 @@ class Chain(Messages):
 
     @cached_property
     def later(self) -> Floats:
-        """How likely each joint state makes what later slices tell, up to a factor, (n_rows, K)."""
+        """P(evidence of later slices | joint state) up to a factor, shape (n_rows, K)."""
         slices = self._scaled[0]
         out, last = np.empty_like(slices.vectors), np.ones_like(self._first)
         last[-1:] = 1.0 if self.last is None else self.last
@@ -409,10 +435,10 @@ class Chain(Messages):
         smooth) that of later slices. The second is over what the slice before hands to it, its
         filtered distribution; first slices have none.
         """
-        judged, rows = np.exp(self.judged(part.evidence.rows(chosen))), part.rows[chosen]
+        likelihood, rows = np.exp(self.judged(part.evidence.rows(chosen))), part.rows[chosen]
         if smooth:
-            judged *= self.later[rows]
-        sides: list[Potential] = [self.factor(self.now, part, judged)]
+            likelihood *= self.later[rows]
+        sides: list[Potential] = [self.factor(self.now, part, likelihood)]
         if not part.is_first:
             sides.append(self.factor(self.past, part, self._before[rows]))
         return sides
@@ -480,29 +506,34 @@ class NumberChain(Messages):
                         "not observed everywhere: such a switching state has no exact answer of "
                         "bounded size. Observe it, or discretise the numbers."
                     )
-                whole = np.zeros((1, w, w))
+                matrix = np.zeros((1, w, w))
                 if isinstance(factor, GaussianFactor):
                     factor = factor.compressed()
                     k = factor.targets.shape[-1]
                     place = [self._columns[v] for v in factor.variables]
-                    whole = np.zeros((len(factor.loadings), w, w))
-                    whole[:, :k, place] = factor.loadings
+                    matrix = np.zeros((len(factor.loadings), w, w))
+                    matrix[:, :k, place] = factor.loadings
                     # Rows that share a matrix keep it once; see `stacked`.
-                    whole = whole[:1] if (whole == whole[:1]).all() else whole
+                    matrix = matrix[:1] if (matrix == matrix[:1]).all() else matrix
                     targets[rows, :k], logs[rows] = factor.targets, factor.log_constant
                 else:  # all is observed
                     logs[rows] = factor.log_values
-                pieces.append((rows, whole))
+                pieces.append((rows, matrix))
         return Slices(*stacked(pieces, n, (w, w)), targets, self.sequences.starts), logs
 
     def _swept(self, *, is_forward: bool) -> tuple[Floats, Floats]:
-        """Return the messages of all slices in one direction, and logs of their constants."""
+        """Return the messages of all slices in one direction, and logs of their constants.
+
+        They are forward messages to the next slices, or backward ones from the slices behind.
+        """
         slices, logs = self._factors
         now, past = ([self._columns[v] for v in side] for side in (self.now, self.past))
         # Columns of the message that comes in, and of the one that goes out.
         into, goes = (past, now) if is_forward else (now, past)
+        # Variables that are integrated out come first, those of the outgoing message last.
         order = [c for c in range(len(self._columns)) if c not in goes] + goes
         out, logs = np.zeros((self.n_rows, len(now), len(now) + 1)), logs.copy()
+        # Backward, the message to the last slice; forward it is replaced.
         out[-1:] = 0.0 if self.last is None else self.last
         columns = np.array(into), np.array(order)
         time_kernels.sweep(slices, *columns, is_forward, self._first, out, logs)
@@ -530,7 +561,7 @@ class NumberChain(Messages):
             sides.append((self.past, self._before[rows]))
         out: list[Potential] = []
         for side, values in sides:
-            # Columns of what is observed, or is in no slice, are zeros.
+            # Columns of what is observed, or is in no slice, are zeros; the last column is b.
             free = [k for k in range(len(side)) if values[..., k].any()]
             names = [side[k] for k in free]
             logs = np.zeros(len(rows))

@@ -72,6 +72,7 @@ def fit_temporal(
     sequences = long.extended(0, model._fixed)
 
     def expected(model: Any) -> tuple[Any, float]:
+        """Return the expected statistics of the E-step, and the log likelihood of all rows."""
         chain = Chain(model._sequences(*sequences))
         return expected_statistics(chain, template.families)[0], chain.log_likelihood.sum()
 
@@ -119,7 +120,13 @@ def _parents(
 class _Template:
     """The families of a temporal network, and the network of their distributions.
 
-    `make` is the class of the network; `static` are the names of its static variables.
+    `make` is the class of the network; `parents` are those of each variable in a late slice, and
+    `static` the names of static variables.
+
+    Attributes
+    ----------
+    families : mapping from Family to (child, parents)
+        Each child with its parents, those of early slices with fewer of them, too.
     """
 
     def __init__(
@@ -151,6 +158,7 @@ class _Template:
         for family, (child, above) in self.families.items():
             shape = tuple(v.cardinality for v in family.discrete)
             if isinstance(child, Discrete):
+                # Exponential weights give uniform distributions; the minimum keeps them from zero.
                 shares = _MIN_SHARE + random.exponential(size=shape)
                 cpds[family] = TableCPD(child, shares / shares.sum(-1, keepdims=True), above)
             else:
@@ -180,6 +188,7 @@ class _Template:
         return model
 
     def _model(self, cpds: Mapping[Family, CPD]) -> Any:
+        # One list of CPDs for each part: a CPD is shared by all slices that have its family.
         static, *slices = ([cpds[Family.of(*above, v)] for v, above in p] for p in self._parts)
         # Without arcs from earlier slices there is one kind of slice, the first one too.
         return self._make(slices[:-1] or slices, slices[-1], static=static)

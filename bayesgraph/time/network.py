@@ -124,6 +124,7 @@ class TemporalNetwork(Answering):
         # `first` is one slice, or a list of lists, of the first slices.
         several = isinstance(first, (list, tuple)) and {*map(type, first)} & {list, tuple}
         named: list[tuple[str, Any]] = [("first=", x) for x in (first if several else [first])]
+        # A variable that a slice leaves out keeps the CPD of the slice before.
         slices: list[dict[Variable, CPD]] = []
         for what, cpds in [*named, ("later=", later)]:
             slices.append((slices[-1] if slices else {}) | _singles(what, cpds))
@@ -135,10 +136,11 @@ class TemporalNetwork(Answering):
         self.slices = tuple([tuple(each.values()) for each in slices])
         if self.static:
             BayesianNetwork(self.static)  # refuses parents that are not static
+        # The static variables.
         self._fixed = frozenset(cpd.variable for cpd in self.static)
         self.variables = (*(cpd.variable for cpd in self.static), *slices[0])
         self._by_name = {v.name: v for v in self.variables}
-        # How many slices back each variable is a parent, of those that are one in a later slice.
+        # For each variable that is a parent in later slices, the most slices that it is back.
         self._depths: dict[Variable, int] = {}
         for number, each in enumerate(slices):
             for parent in [p for cpd in each.values() for p in cpd.parents if lag(p)[1]]:
@@ -155,10 +157,12 @@ class TemporalNetwork(Answering):
                     )
                 self._depths[variable] = max(self._depths.get(variable, 0), steps)
         self.order = max(self._depths.values(), default=0)
+        # One network for each of the first slices, and last that of all later ones.
         self._networks = tuple([self._network(number) for number in range(len(slices))])
 
     def _network(self, number: int) -> BayesianNetwork:
         """Return the network of a slice, conditional on those before and on static variables."""
+        # The first slice, number 0, decides the static variables.
         blocks: list[CPD] = [Given(c.variable) if number else c for c in self.static]
         for variable, depth in self._depths.items():
             blocks += [Given(before(variable, n)) for n in range(1, min(depth, number) + 1)]
@@ -240,19 +244,19 @@ class TemporalNetwork(Answering):
         [[[0.75, 0.25]], [[0.75, 0.25]]]
         """
         fixed = [static] if isinstance(static, str) else [*static]
-        declared, unseen = [*variables], dict(hidden)
+        declared, unobserved = [*variables], dict(hidden)
         if isinstance(arcs, TemporalNetwork):
             template, columns = arcs, columns_of(rows)
-            named = {v.name for v in declared} | unseen.keys()
+            named = {v.name for v in declared} | unobserved.keys()
             others = [v for v in template.variables if v.name not in named]
             declared += [v for v in others if v.name in columns]
-            unseen |= {v.name: v for v in others if v.name not in columns}
+            unobserved |= {v.name: v for v in others if v.name not in columns}
             fixed += [v.name for v in template._fixed]
             # The last slice of the template has all arcs, also those from the slices before.
             cpds = (*template.static, *template.slices[-1])
             arcs = [(p.name, c.variable.name) for c in cpds for p in c.parents]
         how = Iterations(restarts, max_iter, tol, random_state)
-        settings = unseen, fixed, declared, categorical, smoothing, how, options
+        settings = unobserved, fixed, declared, categorical, smoothing, how, options
         fitted: TemporalNetwork = fit_temporal(cls, arcs, rows, *settings)
         return fitted
 
@@ -302,11 +306,12 @@ class TemporalNetwork(Answering):
         *,
         past: tuple[int, Any] | None = None,
     ) -> Sequences:
-        """Return sequences with evidence.
+        """Return sequences with evidence; a row is a slice, those of a sequence follow each other.
 
         Parameters
         ----------
         starts : ndarray, shape (n_sequences + 1,)
+            The first row of each sequence, and the number of rows.
         columns : mapping from variable to ndarray, shape (n_rows,)
         soft : mapping from variable to log likelihoods, shape (n_rows, n_states)
         others : mapping from row to (network, values), optional
@@ -315,39 +320,43 @@ class TemporalNetwork(Answering):
             Number of slices before the only sequence, and what they hand on.
         """
         n, soft, others = int(starts[-1]), soft or {}, others or {}
-        begun, handed = past or (0, self._handed)
+        n_before, handed = past or (0, self._handed)
         table = Evidence(n, columns)
         # What every slice observes need not be handed on: it is evidence on the next slice too.
         full = {v for v in columns if v in self._fixed or v in self._depths}
         full = {v for v in full if table.observed_rows(v).all()}
+        # Networks of `others` have other variables in the place of these.
         full -= {self._by_name[v.name] for _, values in others.values() for v in values}
+        # Behind earlier slices, the message to the sequence is about all that they hand on.
         if past is None:
             handed = tuple([pair for pair in handed if now(pair[0]) not in full])
         are_numbers = all(isinstance(v, Continuous) for v, _ in handed)
         # The number of each slice within its sequence.
         place, columns = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)), dict(columns)
         # Evidence on earlier slices: of states that are handed on, the messages have it; of numbers
-        # both slices take it, also where only some observe them.
+        # both slices take it, also where only some observe them. The value k slices back is of the
+        # same sequence if k slices precede.
         for v, depth in self._depths.items():
             missing: Any = -1 if isinstance(v, Discrete) else np.nan
             for k in range(1, depth + 1) if v in (table if are_numbers else full) else ():
                 columns[before(v, k)] = np.where(place < k, missing, np.roll(columns[v], k))
         # The index of each slice's network; -1 for one of its own.
-        number = np.minimum(place + begun, len(self.slices) - 1)
+        number = np.minimum(place + n_before, len(self.slices) - 1)
         number[list(others)] = -1
         kinds: list[tuple[Any, Any, Any]] = [
             (np.flatnonzero(number == k), network, {}) for k, network in enumerate(self._networks)
         ]
         for row, (network, values) in others.items():
-            alone = {v: np.array([x]) for v, x in values.items()}
-            kinds.append((np.array([row]), network, alone))
+            special = {v: np.array([x]) for v, x in values.items()}
+            kinds.append((np.array([row]), network, special))
         parts = []
-        for rows, network, alone in kinds:
+        for rows, network, special in kinds:
             if len(rows):
                 shown = {v: column[rows] for v, column in columns.items() if v in network}
+                # Log likelihoods that are all 0 are no evidence.
                 judged = {v: x[rows] for v, x in soft.items() if v in network and x[rows].any()}
-                evidence = Evidence(len(rows), shown | alone, judged).split()[0]
-                parts.append(Part(rows, network, evidence, place[rows[0]] + begun == 0))
+                evidence = Evidence(len(rows), shown | special, judged).split()[0]
+                parts.append(Part(rows, network, evidence, place[rows[0]] + n_before == 0))
         return Sequences(starts, parts, handed)
 
     def _chain(self, sequences: Sequences, first: Any = None) -> Any:
@@ -451,6 +460,7 @@ class TemporalNetwork(Answering):
                 f"they get the distribution of {variable.name!r} without evidence.",
                 ImpossibleEvidenceWarning,
             )
+            # The distributions of the longest such sequence begin with those of all others.
             longest = np.array([0, np.diff(starts)[bad].max()])
             prior = self._chain(self._sequences(longest, {})).marginal(variable, smooth=False)
             for s in bad:
@@ -509,10 +519,12 @@ class TemporalNetwork(Answering):
                 codes = zip(side, chain.states.codes[:, path[rows]], strict=True)
                 columns |= {v: code for v, code in codes if v in part.network}
             shown = Evidence(len(part.rows), columns, chain.open(part).likelihoods)
-            # All other discrete variables follow from the path, slice by slice.
+            # All other discrete variables follow from the path, slice by slice: their codes by
+            # variable are the first result of `most_probable`.
             discrete = [v for v in part.network.variables if isinstance(v, Discrete)]
             free = [v for v in discrete if v not in columns or (columns[v] < 0).any()]
             best = most_probable(part.network, free, shown, joint=False)[0] if free else {}
+            # The code -1 marks what is neither observed nor on the path.
             for v, whole in out.items():
                 column = columns.get(v, np.array(-1))
                 whole[part.rows] = np.where(column < 0, best.get(v, -1), column)
@@ -562,13 +574,13 @@ class TemporalNetwork(Answering):
           high  0.160000  ████
         """
         variable, number = self._target(target), whole_number("at", "slices", at, 0)
-        told, settings = _by_slice("evidence", evidence), _by_slice("do", do)
-        n = max([number, *told, *settings]) + 1
-        chain = self._chain(self._told(n, told, settings))
+        observed, settings = _by_slice("evidence", evidence), _by_slice("do", do)
+        n = max([number, *observed, *settings]) + 1
+        chain = self._chain(self._one_sequence(n, observed, settings))
         log_evidence = float(chain.log_likelihood[0])
         if log_evidence == -np.inf:
             raise impossible(evidence)
-        entered = {**told.get(number, {}), **settings.get(number, {})}
+        entered = {**observed.get(number, {}), **settings.get(number, {})}
         self._check_unobserved(variable, entered, number)
         return answer(variable, chain.marginal(variable, smooth=True)[number], log_evidence)
 
@@ -582,26 +594,26 @@ class TemporalNetwork(Answering):
                 f"{variable.name!r} is both the target and observed or set in slice {number}."
             )
 
-    def _told(
+    def _one_sequence(
         self,
         n: int,
-        told: Mapping[int, Mapping[Name, Any]],
+        observed: Mapping[int, Mapping[Name, Any]],
         settings: Mapping[int, Mapping[Name, Any]],
         past: tuple[int, Any] | None = None,
     ) -> Sequences:
         """Return one sequence of n slices with evidence and interventions by slice.
 
-        The arguments `told` and `settings` have what is observed and what is set, by number of the
-        slice; for `past` see `_sequences`.
+        The arguments `observed` and `settings` have what is observed and what is set, by number of
+        the slice; for `past` see `_sequences`.
         """
         columns: dict[Variable, NDArray[Any]] = {}
         soft: dict[Discrete, Floats] = {}
         others: dict[int, tuple[Any, dict[Variable, Any]]] = {}
-        begun = past[0] if past else 0
-        for t in sorted({*told, *settings}):
-            entered = {self.variable(k).name: x for k, x in as_mapping(told.get(t)).items()}
+        n_before = past[0] if past else 0
+        for t in sorted({*observed, *settings}):
+            entered = {self.variable(k).name: x for k, x in as_mapping(observed.get(t)).items()}
             check_no_belief(entered)
-            network: Any = self._networks[min(t + begun, len(self.slices) - 1)]
+            network: Any = self._networks[min(t + n_before, len(self.slices) - 1)]
             asked = network
             if t in settings:
                 values = read_values(self, settings[t])
@@ -624,6 +636,7 @@ class TemporalNetwork(Answering):
                 missing = -1 if isinstance(variable, Discrete) else np.nan
                 empty: Any = np.full((n, *np.shape(value)), missing)
                 column = columns.setdefault(variable, empty)
+                # The first entry of a static variable stands for all: -1 or NaN if it has no value.
                 is_empty = np.all((column[0] == missing) | (column[0] != column[0]))
                 is_same = is_empty or np.array_equal(column[0], value)
                 if variable in self._fixed and t and not is_same:
@@ -692,6 +705,7 @@ def _singles(what: str, cpds: Any) -> dict[Variable, CPD]:
     is_list = isinstance(cpds, Iterable) and not isinstance(cpds, CPD)
     items: list[Any] = [*cpds] if is_list else [None]
     if wrong := [cpd for cpd in items if not isinstance(cpd, CPD)]:
+        # `wrong` holds None if `cpds` is no list: the message then shows what it is.
         shown = wrong[0] or getattr(cpds, "title", cpds)
         raise ModelError(f"{what} takes a list of CPDs; got {shown!r:.80}.")
     singles = [single for cpd in items for single in cpd.singles()]
@@ -720,8 +734,9 @@ def answer(variable: Any, values: Floats, log_evidence: float) -> Any:
     """Return a row of probabilities, or of mean and variance, as the posterior of a variable."""
     if isinstance(variable, Discrete):
         return Posterior((variable,), values, log_evidence)
-    shape = GaussianComponents(values[None, :1], values[None, 1:, None])
-    return NumberMixture((variable,), [(np.ones(1), shape)], log_evidence)
+    # One component of weight 1: means of shape (1, 1), and covariances of shape (1, 1, 1).
+    components = GaussianComponents(values[None, :1], values[None, 1:, None])
+    return NumberMixture((variable,), [(np.ones(1), components)], log_evidence)
 
 
 class Stream:
@@ -768,8 +783,9 @@ class Stream:
         }
         self.n_slices = 0
         self.log_likelihood = 0.0
+        # The forward message of the last slice, (1, K) for states; None before the first slice.
         self._message: Any = None
-        # The last slice, to ask it of what is not handed on.
+        # The arguments of `_chain` for the last slice, to ask it of what is not handed on.
         self._last: Any = None
         self._slices = [_Slice(model, k, self._handed) for k in range(len(model.slices))]
 
@@ -793,14 +809,14 @@ class Stream:
         settings = {0: dict(do)} if do else {}
         if self._entered:
             evidence = self._with_static(evidence)
-        fast = self._slices[min(self.n_slices, len(self._slices) - 1)]
+        prepared = self._slices[min(self.n_slices, len(self._slices) - 1)]
         # Most evidence is a product with a matrix; other evidence makes a chain of one slice.
-        likelihood = None if do else fast.likelihood(evidence)
+        likelihood = None if do else prepared.likelihood(evidence)
         if likelihood is None:
             chain = self._chain(evidence, settings, self._message, self.n_slices)
             message, gain = chain.filtered[-1:], float(chain.log_likelihood[0])
         else:
-            matrix, (shares, scale) = fast.matrix, likelihood
+            matrix, (shares, scale) = prepared.matrix, likelihood
             # P(joint state, new evidence | evidence so far) by its scale, shape (K,).
             joint = (matrix if self._message is None else self._message[0] @ matrix) * shares
             total = float(np.add.reduce(joint))
@@ -817,6 +833,7 @@ class Stream:
         """Return evidence with the static numbers, which the first slice has to give."""
         entered = {self._model.variable(k).name: x for k, x in as_mapping(evidence).items()}
         for v, value in self._entered.items():
+            # A number that is not entered is that of the slices before.
             number = entered.get(v.name)
             number = entered[v.name] = value if is_missing(number) else number
             if not isinstance(number, (int, float, np.number)) or np.isnan(number):
@@ -832,10 +849,13 @@ class Stream:
             self._entered = {v: entered[v.name] for v in self._entered}
         return entered
 
-    def _chain(self, told: Any, settings: Any, message: Any, n_slices: int) -> Any:
-        """Return one slice with its evidence as a chain after a message."""
+    def _chain(self, observed: Any, settings: Any, message: Any, n_slices: int) -> Any:
+        """Return one slice with its evidence as a chain after a message.
+
+        `n_slices` is the number of slices before it; for `settings` see `_one_sequence`.
+        """
         past = n_slices, self._handed
-        sequences = self._model._told(1, {0: as_mapping(told)}, settings, past)
+        sequences = self._model._one_sequence(1, {0: as_mapping(observed)}, settings, past)
         return self._model._chain(sequences, message)
 
     def query(self, target: Name) -> Any:
@@ -850,9 +870,9 @@ class Stream:
             values = summed_to(table, handed, [variable])[0]
         else:
             if isinstance(variable, Continuous):  # a number that is observed has no density
-                told, settings = self._last[:2]
+                observed, settings = self._last[:2]
                 model._check_unobserved(
-                    variable, {**as_mapping(told), **settings.get(0, {})}, self.n_slices - 1
+                    variable, {**as_mapping(observed), **settings.get(0, {})}, self.n_slices - 1
                 )
             values = self._chain(*self._last).marginal(variable, smooth=False)[0]
         return answer(variable, values, self.log_likelihood)
@@ -887,6 +907,7 @@ class _Slice:
         # Of each name the variable, and its log likelihoods: a table of codes by joint states, or
         # mean, -1 / (2 variance) and log constant of a Gaussian in each joint state.
         self._tables: dict[Name, tuple[Any, Any]] = {}
+        # If numbers, or nothing, are handed on, there are no tables: all evidence needs a chain.
         if any(isinstance(v, Continuous) for v in model._depths) or not handed:
             return
         states, network = States([now for now, _ in handed]), model._networks[number]
@@ -904,6 +925,7 @@ class _Slice:
             elif child in inner or not {*cpd.parents} <= codes.keys():
                 continue  # others depend on it, or it on more than the joint state
             elif isinstance(child, Discrete):
+                # A batch with a row for each state of the child. A joint state reads one column.
                 cells = Evidence(child.cardinality, {child: np.arange(child.cardinality)})
                 table = cpd.potential(cells).aligned(cpd.parents).reshape(child.cardinality, -1)
                 table = table[:, states.place(cpd.parents, codes)]

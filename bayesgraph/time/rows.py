@@ -187,6 +187,7 @@ def _offsets(
                 f"time={time!r}: row {row}{of} has the time {columns[time][row]} {what}"
             )
 
+    # The first row has none before it, which the flag False in front says.
     again = "{}: sort the rows of each sequence by time, one row for each."
     wrong(np.append(False, same & (gaps == 0)), again.format("twice"))
     wrong(np.append(False, same & (gaps < 0)), again.format("after a later one"))
@@ -202,6 +203,7 @@ def _offsets(
         size = float(apart[0]) if len(apart) else 1.0
     steps = (ordered - ordered[begins]) / size
     whole = np.rint(steps)
+    # Rounding of times in floating point passes.
     uneven = np.abs(steps - whole) > 1e-6 * np.maximum(1.0, np.abs(steps))
     uneven[1:] |= same & (np.diff(whole) == 0)  # two rows in one slice
     wrong(uneven, f"which is no whole number of steps of {_length(size, is_date)} after the first.")

@@ -120,7 +120,7 @@ class Given(SetCPD):
         if isinstance(self.variable, Discrete) and self.variable not in evidence:
             return Factor.from_log((self.variable,), np.zeros((1, self.variable.cardinality)))
         if isinstance(self.variable, Continuous) and self.variable not in evidence:
-            nothing = np.zeros((1, 0, 1)), np.zeros((1, 0))
+            nothing = np.zeros((1, 0, 1)), np.zeros((1, 0))  # no quadratic terms: the constant 1
             return GaussianFactor((), (self.variable,), np.zeros(1), *nothing)
         return super().potential(evidence)
 
@@ -175,7 +175,10 @@ def submodel(
 def row_parts(
     network: BayesianNetwork, evidence: Evidence, keep: Sequence[Variable], algebra: Algebra = SUM
 ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
-    """Yield rows that observe the same of what others depend on, in blocks, with their evidence."""
+    """Yield rows with the same pattern of missing values, in blocks, with their evidence.
+
+    The pattern is of the variables on which factors depend (`Slice.blocking`); others may differ.
+    """
     trimmed, part = submodel(network, evidence, keep, algebra)
     # Each row's number of a pattern of observed cells; each variable may divide every pattern.
     pattern = np.zeros(evidence.n_rows, dtype=np.intp)
@@ -296,7 +299,8 @@ class Program:
 
     def __init__(self, network: BayesianNetwork, handed: Sequence[tuple[Any, Any]]) -> None:
         self.network = network
-        # What is handed on as this slice calls it, and as the slice before calls it, in one order.
+        # What is handed on as this slice calls it, and as the slice before calls it, in one order;
+        # `now` and `past` are those that the network has.
         self._sides = [list(side) for side in zip(*handed, strict=True)] or [[], []]
         self.now, self.past = (tuple([v for v in side if v in network]) for side in self._sides)
         # A static variable is both, and so is what is handed on twice.
@@ -314,6 +318,8 @@ class Program:
         of: dict[Variable, Any] = {}
         # By variable: columns of shape (1, K) for this slice, rows (K, 1) for the one before.
         codes = states.codes[:, None], states.codes[:, :, None]
+        # A variable of both sides has the code that its first side set; one that the network lacks
+        # has the code 0.
         for side, of_side in [*zip(self._sides, codes, strict=True)][: 1 if is_first else 2]:
             for v, code in zip(side, of_side, strict=True):
                 allowed &= code == (of.setdefault(v, code) if v in self.scope else 0)
@@ -324,12 +330,12 @@ class Program:
     def split(self, observed: Sequence[Variable]) -> Split | None:
         """Return the slice as a matrix and likelihoods, None if the observed depend on both slices.
 
-        It is one if all paths from what is observed up to earlier slices, and to what else decides
-        the variables that are handed on, lead through these.
+        The slice is split if the observed variables are independent of earlier slices, and of all
+        else that decides the variables handed on, given these variables.
         """
         parents = {cpd.variable: cpd.parents for cpd in self.network.cpds}
         ahead = ancestral_set(parents, self.scope)
-        # Those of the observed that are handed on are no part of it.
+        # Observed variables with what they depend on, up to those handed on, which are left out.
         below = ancestral_set(parents, observed, without=self.now) - {*self.now}
         if below & ahead:
             return None

@@ -211,14 +211,15 @@ def sweep(
                     continue
                 for j in range(w + 1):
                     work[top, j], work[at, j] = work[at, j], work[top, j]
-                square = 0.0
+                square = 0.0  # relative to the largest entry, so that it does not overflow
                 for i in range(top, d + m):
                     square += (work[i, column] / largest) ** 2
                 norm = math.sqrt(square) * largest
+                # The sign opposite to that of the entry: `head` below has no cancellation.
                 if work[top, column] > 0.0:
                     norm = -norm
-                # The reflection takes the column to (norm, 0, ..., 0). The square of its vector,
-                # which is (head, the column below), is -2 norm head.
+                # The Householder reflection takes the column to (norm, 0, ..., 0). The square of
+                # its vector, which is (head, the column below), is -2 norm head.
                 head = work[top, column] - norm
                 for j in range(w + 1):
                     if j != column:

@@ -118,6 +118,7 @@ def test_there_is_an_active_path_unless_variables_are_d_separated(seed):
         assert bool(path) != nx.is_d_separator(dag, {start}, {end}, given)
         expected = kinds_of_paths(dag, start, end, given, found.paths)
         assert (set(found.paths), set(found.blockers)) == expected
+        assert len(found.blockers) == len({*found.blockers})
         assert list(found.paths) == sorted(found.paths, key=len)
         if path:
             assert (path[0], path[-1]) == (start, end)

@@ -130,5 +130,6 @@ def _named(name: str, kind: str) -> Source:
         for other in ("network", "table", "diagram"):
             if name in _sources(f"{other}s"):
                 near = f" {name!r} is a {other}."
+        # Without the plural's "s".
         raise DataError(f"bayesgraph.examples has no {kind[:-1]} {name!r}.{near}")
     return sources[name]

@@ -206,7 +206,7 @@ def choose(
     held_out = [weights for weights in sample.folds(max(n_folds, 1)) if weights.any()]
     trained_on = [np.maximum(sample.weights - weights, 0.0) for weights in held_out]
     both = zip(trained_on, held_out, strict=True)
-    folds = [(sample.weighing(rest), sample.weighing(weights)) for rest, weights in both]
+    folds = [(sample.weighing(inside), sample.weighing(outside)) for inside, outside in both]
     if len(folds) < 2 or sample.n_classes < 2:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
     search = _Search(sample, folds, pairs, effort, merge=merge)
@@ -232,11 +232,13 @@ class _Search:
     ) -> None:
         self._sample, self._folds, self._pairs = sample, folds, pairs
         self._effort, self._merge = effort, merge
+        # All held-out rows, fold by fold; scores of candidates are in this order.
         parts: Any = {
             name: np.concatenate([getattr(unseen, name) for _, unseen in folds]) for name in ROWS
         }
         # A row with weight in two folds occurs twice.
         self._held_out = replace(sample, **parts)
+        # The least number of features that vary in the rows that a fold is trained on.
         self._n_informative = min(len(informative(rows)) for rows, _ in folds)
         self._structure = "star"
         self._terms: dict[tuple[Pair, ...], Terms] = {}
@@ -249,6 +251,7 @@ class _Search:
         """Choose the penalty of features without pairs."""
         self._effort.enter("single features")
         self._follow([Candidate("star", single) for single in _SINGLE])
+        # The best candidate so far, and the best one without pairs.
         self._base = self._alone = self._best("star")
 
     def pairs(self) -> None:
@@ -270,6 +273,7 @@ class _Search:
             self._base, self._structure = winner, probe.structure
 
     def _best(self, *structures: str) -> Candidate:
+        """Return the trained candidate of the least held-out loss among some structures."""
         tried = [c for c in self._losses if c.structure in structures]
         return min(tried, key=self._losses.__getitem__)
 
@@ -338,12 +342,13 @@ class _Search:
         ]
         return [
             {name: gains_of(rows, name, self._effort, model) for name in _TREES}
-            for (rows, _), model in zip_longest(self._folds, alone)
+            for (rows, _), model in zip_longest(self._folds, alone)  # None if there is none
         ]
 
     @cached_property
     def _joint(self) -> list[tuple[int, ...]]:
         """The features of the joint table in each fold."""
+        # The first half of the parts of the phase; `_joint_scores` is the other one.
         features: list[tuple[int, ...]] = []
         for rows, _ in self._folds:
             self._effort.enter("joint table", len(features), 2 * len(self._folds))
@@ -364,12 +369,12 @@ class _Search:
         return log_loss(scores.copy(), rows.labels, rows.weights) / float(rows.weights.sum())
 
     def _summed(self, parts: list[Floats]) -> tuple[Floats, Floats]:
-        """Return weights of scores of held-out rows, and their weighted sum."""
+        """Return stacking weights of candidates' scores of held-out rows, and the weighted sum."""
         shares = _stacked(parts, self._held_out)
         return shares, np.tensordot(shares, np.stack(parts), 1)
 
     def _with_joint_table(self, sums: Floats) -> tuple[list[Candidate], Floats, Floats] | None:
-        """Return candidates beside a joint table of a few features, all weights, and their sum.
+        """Return candidates beside a joint table of a few features, all weights, and summed scores.
 
         The result is None unless the sum is better than `sums` by a share of its loss, and by more
         than the standard error of the gain over the held-out rows.
@@ -385,12 +390,12 @@ class _Search:
         if self._structure != "star":
             used.append(replace(self._base, around=True))
             self._follow(used[-1:], self._base)
-        shares, others = self._summed([*(self._scores[c] for c in used), self._joint_scores()])
+        shares, with_joint = self._summed([*(self._scores[c] for c in used), self._joint_scores()])
         rows = self._held_out
-        gain, error = _gain(_label_logs(others, rows), _label_logs(sums, rows), rows.weights)
+        gain, error = _gain(_label_logs(with_joint, rows), _label_logs(sums, rows), rows.weights)
         is_better = gain > max(_JOINT_GAIN * self._loss(sums), _JOINT_ERRORS * error)
         # Where effort was spent, folds have too few trees to judge by.
-        return (used, shares, others) if is_better and not self._effort.is_spent else None
+        return (used, shares, with_joint) if is_better and not self._effort.is_spent else None
 
     def choice(self, n_trees: int) -> Choice:
         """Return the weights of the candidates, and that of `n_trees` random trees."""
@@ -404,7 +409,7 @@ class _Search:
         joint_share = float(shares[-1]) if len(shares) > len(used) else 0.0
         if joint_share <= _MIN_SHARE:
             joint_share = 0.0
-            kept = kept or {self._alone: 1.0}
+            kept = kept or {self._alone: 1.0}  # something must have weight
         structure = self._structure
         if structure != "given" and all(c.structure == "star" for c in kept):
             structure = "star"
@@ -472,12 +477,14 @@ class _Search:
         posteriors: list[list[Floats]] = [[] for _ in numbers]
         priors: list[list[Floats]] = [[] for _ in numbers]
         for fold, (rows, unseen) in enumerate(self._folds):
+            # The parts of the phase are the folds, of smaller trees for each size.
             self._effort.enter(phase, max(smaller - 1, 0) * n_folds + fold, n_folds * parts)
             trees = grow_trees(rows, numbers[-1], self._effort, 4.0**smaller)
             nothing = np.full_like(unseen.codes[:1], -1)  # a row without values, for P(class)
             for at, n in enumerate(numbers):
                 first = trees.first(n)
                 posteriors[at].append(mean_distributions(first, unseen.views, unseen.codes))
+                # The same in all rows.
                 prior = mean_distributions(first, unseen.views, nothing)
                 priors[at].append(np.broadcast_to(prior, posteriors[at][-1].shape))
         return [
@@ -487,7 +494,10 @@ class _Search:
 
 
 def _gain(logs: Floats, than: Floats, weights: Floats) -> tuple[float, float]:
-    """Return the mean gain in log P(label) of weighted rows, and its standard error."""
+    """Return the mean gain in log P(label) of weighted rows, and its standard error.
+
+    `logs` are the log probabilities of one model, and `than` those of the one it is compared to.
+    """
     total = weights.sum()
     gain = weights @ (logs - than) / total
     spread = weights @ (logs - than - gain) ** 2 / total
@@ -587,20 +597,20 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> _A
     sample : Sample
     """
     rows = np.arange(len(sample.labels)), sample.labels
-    first = np.exp(_label_logs(sums, sample))
+    of_sums = np.exp(_label_logs(sums, sample))  # P(label) under the log-linear model
     log_trees = np.log(np.maximum(trees, _LEAST))
 
     def best(exponent: float) -> tuple[float, float, Floats]:
-        """Return the least loss with an exponent, the weight, and the trees' probabilities."""
-        second = tempered(log_trees.copy(), exponent, prior_term(priors, exponent))[rows]
+        """Return the least loss with an exponent, the weight, and P(label) under the trees."""
+        of_trees = tempered(log_trees.copy(), exponent, prior_term(priors, exponent))[rows]
 
         def loss(share: float) -> float:
-            mean = (1.0 - share) * first + share * second
+            mean = (1.0 - share) * of_sums + share * of_trees
             prior = _EQUAL * (np.log(share) + np.log1p(-share))  # log density of a Beta prior
             return -float(sample.weights @ np.log(np.maximum(mean, _LEAST)) + prior)
 
         lowest = minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded")
-        return float(lowest.fun) + _ONE * np.log(exponent) ** 2, float(lowest.x), second
+        return float(lowest.fun) + _ONE * np.log(exponent) ** 2, float(lowest.x), of_trees
 
     widest = (0.0, np.log(_MAX_EXPONENT))  # the search is over the log of the exponent
     power = minimize_scalar(
@@ -609,10 +619,10 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> _A
     exponent = float(np.exp(power.x))
     if exponent < _MIN_EXPONENT:
         exponent = 1.0
-    _, share, second = best(exponent)
+    _, share, of_trees = best(exponent)
     if share < _MIN_TREE_SHARE:
         share, exponent = 0.0, 1.0
-    logs = np.log(np.maximum((1.0 - share) * first + share * second, _LEAST))
+    logs = np.log(np.maximum((1.0 - share) * of_sums + share * of_trees, _LEAST))
     return _Average(share, exponent, logs)
 
 
@@ -626,10 +636,11 @@ def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
 
     def objective(shares: Floats) -> tuple[float, Floats]:
         """Return the loss of the weighted sum, with the penalty of `_SUM`, and its gradient."""
-        residuals = np.tensordot(shares, centred, 1)
+        residuals = np.tensordot(shares, centred, 1)  # at first the weighted sum of the scores
         # It overwrites the scores by the gradient.
         loss = log_loss(residuals, sample.labels, sample.weights)
         excess = float(shares.sum()) - 1.0
+        # Summed over the rows and the classes, for each candidate.
         gradient = np.tensordot(centred, residuals, 2) + 2.0 * _SUM * excess
         return loss + _SUM * excess**2, gradient
 

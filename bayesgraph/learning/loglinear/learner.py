@@ -65,6 +65,7 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
     log_class, tables = forest.eliminated(forest.tilt_to(np.log(sample.share)))
     prior = np.exp(log_class)
     cpds = [TableCPD(target, prior / prior.sum())]
+    # The class is the last axis of the log tables, and the first parent in CPDs.
     for view, above, table in zip(terms.views, forest.parents, tables, strict=True):
         parents = [target, *(terms.views[i].variable for i in above)]
         cpds.append(TableCPD(view.variable, np.moveaxis(np.exp(table), -1, 0), parents))
@@ -114,7 +115,9 @@ class _Forest:
             # Effects of tables of the parents alone are in the parents' own factors.
             effect = _sum({features: t for features, t in inside.items() if j in features}, scope)
             factor = effect + np.log(shares[j])[..., None]
+            # The key of a feature's own table is a tuple of one index.
             statistic = np.broadcast_to(_posterior(tables[j,] + log_prior), factor.shape)
+            # A feature of one state says nothing, alone or beside others.
             if parents_of_j and min(factor.shape[:-1]) > 1:
                 statistic = statistic + _posterior(_sum(inside, scope) + log_prior)
             factors.append(factor)
@@ -180,6 +183,7 @@ class _Forest:
         wanted : ndarray, shape (n_classes,)
             Log probabilities of the classes.
         """
+        # A large damping shortens the steps; it grows tenfold after a step that does not help.
         tilt, damping = np.zeros(len(wanted)), 1e-3
         log_class, tables = self.eliminated(tilt)
         misfit = log_class - wanted
@@ -211,6 +215,7 @@ def _tables(terms: Terms, model: Effects) -> dict[tuple[int, ...], Floats]:
     n_features = len(terms.views)
     effects_of: dict[tuple[int, ...], Floats] = {(j,): tables[j] for j in range(n_features)}
     for grid, table in zip(terms.grids, tables[n_features:], strict=True):
+        # From groups to states, along the axis of each feature.
         effects = table.reshape(*grid.shape, -1)[np.ix_(*grid.groups)]
         # A joint table of one or two features may be on top of their own table.
         other = effects_of.get(grid.features)
@@ -300,6 +305,7 @@ def _conditional_shares(
             weights = np.bincount(cells[observed], sample.weights[observed], n_cells)
             counts = weights.reshape(grid.shape)
             conditional = (counts + conditional) / (counts.sum(axis=-1, keepdims=True) + 1.0)
+        # From groups to states: of the feature, and then of its parents.
         of_states = conditional[..., view.paired] * (view.share / group_share[view.paired])
         shares.append(of_states[np.ix_(*(views[i].paired for i in above))])
     return shares
@@ -346,6 +352,7 @@ def partition_of(
         model separates the classes of the rows that it was trained on, their own P (1 - P) would
         say that no effect matters.
     """
+    # P is that of the model without the joint table, whose cells come last.
     cells = effects.cells.copy()
     if terms.joint:
         cells[terms.starts[-2] :] = 0.0
@@ -539,6 +546,7 @@ def train_network(
     pairs = None if structure is None else _pairs(structure, target, features)
     small = sample.thinned(_MAX_ROWS)
     n_folds = _FOLDS if len(small.labels) <= _MANY_ROWS else _FEWER_FOLDS
+    # No more folds than rows.
     n_folds = min(n_folds, max(1, int(small.sizes.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
@@ -582,6 +590,7 @@ def _merged(
     merged = sample.merged(partition)
     pairs = terms.pairs
     if not is_given:
+        # Those of features that still have several groups.
         pairs = tuple([p for p in pairs if min(merged.views[j].n_paired for j in p) > 1])
     joint = tuple([j for j in terms.joint if len(merged.views[j].share) > 1])
     new_terms, new_effects = train_choice(

@@ -32,10 +32,11 @@ def _copies(state: NDArray[np.int64], expected: float) -> float:
     if expected >= _MANY:
         return float(np.floor(expected + 0.5))
     state[0] = state[0] * _FACTOR % _MODULUS
-    left = state[0] / _MODULUS
+    remaining = state[0] / _MODULUS
+    # `share` is the probability of so many copies; where it underflows to zero the loop ends.
     share, copies = np.exp(-expected), 0.0
-    while left >= share and share > 0.0:
-        left -= share
+    while remaining >= share and share > 0.0:
+        remaining -= share
         copies += 1.0
         share *= expected / copies
     return copies
@@ -97,6 +98,7 @@ def _split(
     if n_present < 2:
         return -1.0, 0
     if not is_ordered and n_present > 2:
+        # A random class, or the next one that occurs in the node.
         c = _below(state, n_classes)
         while whole[c] == 0.0:
             c = (c + 1) % n_classes
@@ -138,7 +140,7 @@ def _split(
                 best, best_at = gain, at
     bits = 0
     if best >= 0.0:
-        for at in range(best_at + 1):
+        for at in range(best_at + 1):  # these states move to the left
             bits |= 1 << int(order[at])
         if is_ordered:
             # Values that do not occur in this node go to the nearer side.
@@ -219,7 +221,7 @@ def grow(
         for at in range(n_rows):
             i = rows[at]
             value = codes[j, i]
-            if is_missing[j] and value == 255:
+            if is_missing[j] and value == 255:  # drawn by inversion of the distribution
                 state[0] = state[0] * _FACTOR % _MODULUS
                 share = state[0] / _MODULUS
                 value = 0
@@ -227,9 +229,10 @@ def grow(
                     value += 1
             filled[j, i] = value
     candidates = np.arange(d)
-    order = np.empty(64, dtype=np.int64)
+    order = np.empty(64, dtype=np.int64)  # enough for 62 states
     counts = np.empty((n_states.max(), n_classes + 1))
     whole = np.empty(n_classes)
+    # A stack of nodes to be split, each with the begin and end of its rows; see below.
     pending = np.empty((n_rows + 2, 3), dtype=np.int64)
     pending[0, 0], pending[0, 1], pending[0, 2] = 0, 0, n_rows
     n_pending, n_nodes, n_leaves = 1, 1, 0
@@ -266,7 +269,7 @@ def grow(
                     counts[: n_states[j]],
                     order,
                 )
-                n_varying += gain != -1.0
+                n_varying += gain != -1.0  # constant features do not count as tried
                 if gain > best:
                     best, chosen, bits = gain, j, goes_left
         if chosen < 0:
@@ -276,13 +279,13 @@ def grow(
             values[n_leaves] = whole
             n_leaves += 1
             continue
-        if n_nodes + 2 > len(feature):
+        if n_nodes + 2 > len(feature):  # no space for two children
             return 0, 0
         # The rows of the left child come first: up to `first`, where those of the right one begin.
         first, last = start, stop - 1
         while first <= last:
             i = rows[first]
-            if bits >> int(filled[chosen, i]) & 1:
+            if bits >> int(filled[chosen, i]) & 1:  # the bit of the row's state
                 first += 1
             else:
                 rows[first] = rows[last]

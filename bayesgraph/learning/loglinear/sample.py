@@ -85,11 +85,11 @@ class Canonical:
             # so that its missing values do not matter.
             codes[:, j] = np.append(place, -1)[column] if len(place) > 1 else 0
         # A canonical order of the classes: by the sum of their rows' hashes, scaled to [0, 1), not
-        # by their labels.
+        # by their labels. A float holds 53 of the 64 bits of a hash.
         marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
         total = np.bincount(labels, marks * weights if len(weights) else marks, target.cardinality)
         class_order = np.argsort(np.round(total, 9), kind="stable")
-        class_place = np.argsort(class_order)
+        class_place = np.argsort(class_order)  # the inverse permutation
         variables, places = (*features, target), [*places, class_place]
         return cls(
             tuple(_reordered(v, order) for v, order in zip(features, orders, strict=True)),
@@ -108,6 +108,7 @@ class Canonical:
             (v, np.arange(v.cardinality)) if isinstance(v, Binned) else self.originals[v.name]
             for v in cpd.scope
         ]
+        # Each original state gets the values of its canonical position.
         values = cpd.values[np.ix_(*(places for _, places in originals))]
         *parents, child = [variable for variable, _ in originals]
         return TableCPD(child, values, parents)
@@ -196,6 +197,7 @@ class Sample:
         n_classes : int
         """
         columns = [labels, *codes.T]
+        # By hash and then by class: the last key counts most.
         order = np.lexsort([labels, fingerprints(codes)])
         # In this order equal rows follow each other: where does a row differ from the one before?
         is_new = np.zeros(len(order), dtype=bool)
@@ -245,11 +247,11 @@ class Sample:
         if d <= most:
             return np.arange(d)
         groups = regrouped(self.codes, [view.paired for view in self.views])
-        size, there = int(groups.max()) + 1, groups >= 0
+        size, observed = int(groups.max()) + 1, groups >= 0
         # Cells of one table of shape (feature, 1, group, class): a condition of one state.
         cells = (np.arange(d) * size + groups) * self.n_classes + self.labels[:, None]
         weights = np.broadcast_to(self.weights[:, None], cells.shape)
-        totals = np.bincount(cells[there], weights[there], d * size * self.n_classes)
+        totals = np.bincount(cells[observed], weights[observed], d * size * self.n_classes)
         counts: Floats = totals.astype(np.float64).reshape(d, 1, size, self.n_classes)
         # Half the degrees of freedom: the mean of n I(X; C), in nats, if they are independent.
         chance = (np.array([view.n_paired for view in self.views]) - 1) * (self.n_classes - 1) / 2
@@ -289,11 +291,11 @@ class Sample:
         ends = np.cumsum(self.sizes[by_class])
         # If there are few rows, they are distributed in smaller portions.
         portion = min(1.0, float(ends[-1]) / (_MIN_PORTIONS * n_folds))
-        # Folds receive portions in turn: `dealt` is the sum each has received up to the end of a
-        # row.
-        rounds, rest = np.divmod(np.concatenate([[0.0], ends]) / portion, n_folds)
+        # Folds receive portions in turn, one each in a round: `dealt` is the sum each has received
+        # up to the end of a row.
+        rounds, in_round = np.divmod(np.concatenate([[0.0], ends]) / portion, n_folds)
         fold = np.arange(n_folds)[:, None]
-        dealt = portion * (rounds + np.clip(rest - fold, 0.0, 1.0))
+        dealt = portion * (rounds + np.clip(in_round - fold, 0.0, 1.0))
         parts = np.empty((n_folds, len(ends)))
         parts[:, by_class] = np.diff(dealt, axis=1)
         # Sums of fractional portions are exact only up to rounding errors.
@@ -310,17 +312,17 @@ class Sample:
 
 def _effective(weights: Floats, labels: Codes) -> Floats:
     """Return weights that sum to the effective number of rows; see `Sample.of`."""
-    relative = weights / weights.max()
+    relative = weights / weights.max()  # squares do not overflow
     sums, squares = (np.bincount(labels, part) for part in (relative, relative**2))
-    there = squares > 0
-    return np.asarray(relative * ((sums[there] ** 2 / squares[there]).sum() / relative.sum()))
+    has_rows = squares > 0
+    return np.asarray(relative * ((sums[has_rows] ** 2 / squares[has_rows]).sum() / relative.sum()))
 
 
 def regrouped(codes: Codes, groups: Sequence[NDArray[np.integer]]) -> Codes:
     """Return the group of each state, -1 where missing, (n_rows, n_features)."""
     places = np.empty_like(codes)
     for j, group in enumerate(groups):
-        places[:, j] = np.append(group, -1)[codes[:, j]]
+        places[:, j] = np.append(group, -1)[codes[:, j]]  # the code -1 picks the last entry, -1
     return places
 
 

@@ -245,6 +245,7 @@ def _merged(share: Floats, n_groups: int) -> Groups:
     """
     if len(share) <= n_groups:
         return np.arange(len(share))
+    # By the rank of the middle row of each interval, from 0 to 1; groups without one are left out.
     middle = np.cumsum(share) - share / 2
     group = np.minimum((middle * n_groups).astype(np.intp), n_groups - 1)
     return np.unique(group, return_inverse=True)[1]
@@ -306,7 +307,8 @@ class Grid(NamedTuple):
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
         """Return the cell of each row, -1 where a value is missing; see `Terms.rows`."""
         of_features = zip(self.features, self.groups, strict=True)
-        # The appended -1 is what the code -1 reads; the cells of such rows are replaced by -1.
+        # The appended -1 is what the code -1 reads, and "clip" takes for 0; the cells of such rows
+        # are replaced by -1.
         groups = tuple(np.append(group, -1)[codes[:, j]] for j, group in of_features)
         cells = np.ravel_multi_index(groups, self.shape, mode="clip")
         return np.where(np.min(groups, axis=0) >= 0, cells, -1)

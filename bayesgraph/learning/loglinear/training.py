@@ -70,7 +70,7 @@ class Effort:
         self._progress = progress
         self._start = time.monotonic()
         self._steps = 0
-        self._end = 1.0
+        self._end = 1.0  # share of all steps and seconds that may be used up to the end of a part
 
     def enter(self, phase: str, part: int = 0, n_parts: int = 1) -> None:
         """Begin one of the equal parts of a phase; report how far the training is."""
@@ -211,6 +211,7 @@ class Rows:
     def of(cls, cells: NDArray[np.int32], labels: NDArray[np.intp], weights: Floats) -> Rows:
         """Return rows given their cells, shape (n_rows, n_tables), -1 where there is none."""
         n_rows, n_tables = cells.shape
+        # `-n % m` is what n lacks to the next multiple of m.
         padded = np.full((n_rows, n_tables + -n_tables % kernels.TABLES), -1, dtype=np.int32)
         padded[:, :n_tables] = cells
         return cls(padded, labels, weights)
@@ -273,7 +274,8 @@ class Rows:
             ends.insert(1, len(self.cells) // 2)
         effects = model.padded
         parts = at_once([partial(self._part, effects, model.bias, a, b) for a, b in pairwise(ends)])
-        loss, cells, bias = (sum(part[1:], part[0]) for part in zip(*parts, strict=True))
+        # Each of the three is summed over the parts.
+        loss, cells, bias = (sum(each[1:], each[0]) for each in zip(*parts, strict=True))
         return loss, cells, bias
 
     def _part(
@@ -315,12 +317,12 @@ def start(terms: Terms, prior: Floats, near: tuple[Terms, Floats] | None = None)
         return first
     others, parameters = near
     # The parameters of each table, and then the slopes and the bias. Joint tables have no scope.
-    *of_tables, rest = np.split(parameters, others.begins[1:])
+    *of_tables, slopes_and_bias = np.split(parameters, others.begins[1:])
     of_scope = dict(zip(others.scopes, of_tables, strict=False))
     for scope, (a, b) in zip(terms.scopes, pairwise(terms.begins.tolist()), strict=False):
         if scope in of_scope:
             first[a:b] = of_scope[scope]
-    first[terms.n_parameters :] = rest
+    first[terms.n_parameters :] = slopes_and_bias
     return first
 
 
@@ -360,6 +362,7 @@ def train(
     ndarray, shape of `begin`
     """
     split = terms.n_parameters
+    # Penalties of the parameters of tables, of slopes, and (none) of the bias, for all classes.
     price = np.concatenate([penalty, np.full(len(begin) - split - 1, _SLOPE), [0.0]])[:, None]
     scale = _scale(terms, rows, prior, price[:-1])
     first = (begin * scale).ravel()
@@ -404,6 +407,7 @@ def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
     mass = _CONFIDENT * rows.weights.sum()
     squares = terms.loadings.mean_squares(terms.share) * mass
     spread = np.maximum(prior * (1.0 - prior), _MIN_SPREAD)
+    # The last row is that of the bias, whose coefficient is 1 in each row.
     return np.asarray(np.sqrt(np.vstack([squares[:, None] * spread + price, mass * spread])))
 
 
@@ -417,12 +421,14 @@ def with_share(rows: Rows, model: Effects) -> Effects:
     n_classes = len(model.bias)
     if len(np.unique(rows.labels)) < n_classes or n_classes < 2:
         return model
+    # `step` leads from the best bias so far to the one that is tried.
     scores, total = rows.scores(model), rows.weights.sum()
     best, step = np.inf, np.zeros(n_classes)
     bias = model.bias
     for _ in range(_NEWTON_STEPS):
         residuals = scores + (bias + step - model.bias)  # scores, which `log_loss` overwrites
         loss = log_loss(residuals, rows.labels, rows.weights)
+        # A step that was too long, unless it is so short that nothing is left to gain.
         if loss > best and np.abs(step).max() > _SHORTEST:
             step = step / 2
             continue

@@ -71,7 +71,8 @@ def grow_trees(
     groups = [_groups(view) for view in views]
     # As bytes, -1 is `MISSING`; features along the first axis.
     codes = np.ascontiguousarray(regrouped(sample.codes[:, used], groups).T, dtype=np.uint8)
-    # The first arguments of `random_tree_kernels.grow`, in their order.
+    # The first arguments of `random_tree_kernels.grow`, in their order. The expected copies of rows
+    # are as many as there are rows, or as these weigh if that is more.
     rows = (
         codes,
         np.array([group.max() + 1 for group in groups], dtype=np.int64),
@@ -87,7 +88,7 @@ def grow_trees(
     # more. A tree has fewer than twice as many nodes as leaves.
     most_leaves = min(_MAX_LEAVES // n_trees, _MAX_NUMBERS // n_classes)
     capacity = max(min(int(rows[6].sum() * 2), most_leaves), 2)
-    most = max(_MAX_NUMBERS // n_trees, 2 * n_classes)
+    most_numbers = max(_MAX_NUMBERS // n_trees, 2 * n_classes)
     nodes: list[Any] = [np.empty(2 * capacity, dtype=k) for k in (np.int32, np.int64, np.int32)]
     leaves = np.empty((capacity, n_classes))
     parts: list[list[NDArray[Any]]] = []
@@ -96,11 +97,11 @@ def grow_trees(
         n_nodes, n_leaves = random_tree_kernels.grow(*rows, least, *nodes, leaves)
         first, place = _distinct(leaves[:n_leaves])
         # The tree is too large: it is grown again with larger leaves, as are those after it.
-        if n_nodes == 0 or first.size * n_classes > most:
+        if n_nodes == 0 or first.size * n_classes > most_numbers:
             least *= 2.0
             continue
         part = [array[:n_nodes].copy() for array in nodes]
-        # Leaves with equal counts share one row of them.
+        # Leaves with equal counts share one row of them; `part[2]` is `below`.
         is_leaf = nodes[0][:n_nodes] < 0
         part[2][is_leaf] = place[part[2][is_leaf]]
         parts.append([*part, leaves[first]])
@@ -131,6 +132,7 @@ def _joined(
     `random_tree_kernels.grow`, and the counts of the classes at its distinct leaves. `used` has the
     parent variable of each feature that the trees know.
     """
+    # The lengths of `feature` and of the counts; then the first node and leaf of each tree.
     n_nodes, n_leaves = (np.array([len(part[at]) for part in parts]) for at in (0, 3))
     roots, leaves = np.cumsum(n_nodes) - n_nodes, np.cumsum(n_leaves) - n_leaves
     feature, states, below, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -262,17 +264,17 @@ def joint_scores(
     Both samples have the same views.
     """
     trees = grow_trees(_only(rows, features), _TREES, effort)
-    part = _only(unseen, features)
-    return np.log(mean_distributions(trees, part.views, part.codes))
+    narrowed = _only(unseen, features)
+    return np.log(mean_distributions(trees, narrowed.views, narrowed.codes))
 
 
 def joint_effects(sample: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED) -> Floats:
     """Return log P(class | cell) / P(class) of each cell of a joint table, (n, n_classes)."""
-    part = _only(sample, features)
-    trees = grow_trees(part, _TREES, effort)
+    narrowed = _only(sample, features)
+    trees = grow_trees(narrowed, _TREES, effort)
     # All joint states, as rows, in the order of the cells.
-    codes = np.indices([len(view.share) for view in part.views]).reshape(len(features), -1).T
-    return np.log(mean_distributions(trees, part.views, codes)) - np.log(sample.prior)
+    codes = np.indices([len(view.share) for view in narrowed.views]).reshape(len(features), -1).T
+    return np.log(mean_distributions(trees, narrowed.views, codes)) - np.log(sample.prior)
 
 
 # ---------- Pairs of interacting features: maximum spanning trees over two measures of interaction
@@ -323,7 +325,7 @@ def tree_of(
     features = np.arange(len(gains)) if features is None else features
     members = np.flatnonzero(np.isin(features, clique))
     weights = np.where(gains > 0, gains, -np.inf)
-    tree = spanning_edges(weights)
+    tree = spanning_edges(weights)  # a row (i, j) for each edge
     # Pairs within the clique are those of the first tree, all others those of the second one, in
     # which infinite weights join the clique first.
     if len(members):

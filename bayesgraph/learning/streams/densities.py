@@ -140,6 +140,7 @@ class CellDensities(Densities):
         `logs`, if they are not in order.
         """
         sizes = np.diff(self.start)
+        # The cell of a feature without cells has the probability 1.
         logs = np.insert(self.logs[order], self.start[:-1][sizes == 0], 0.0, axis=0)
         sizes = np.maximum(sizes, 1)
         # Normalised again within each feature, against rounding errors.
@@ -170,6 +171,7 @@ def smoothed_logs(
     size = np.diff(start)
     if not len(counts):
         return counts, np.zeros((counts.shape[1], len(size)))
+    # For a feature without cells `reduceat` would return the cell of the next one.
     has_cells = size > 0
     begin = start[:-1][has_cells]
     totals = np.zeros((len(size), counts.shape[1]))
@@ -216,18 +218,19 @@ class GaussianDensities(Densities):
         count, mean, square = summaries.counts, summaries.mean, summaries.square.T
         overall = summaries.moments.merged((summaries.n_classes,), 0)
         total, centre = overall.count.T, overall.mean.T
-        whole = safe_divide(overall.square.T, total)
+        total_variance = safe_divide(overall.square.T, total)
         within = square.sum(axis=1, keepdims=True)
-        pooled = np.where(within > 0, safe_divide(within, total), whole)
-        held = np.where(count + shrinkage > 0, count + shrinkage, 1.0)
-        variance = (square + shrinkage * pooled) / held
-        variance = np.where(count > 0, variance, whole)
+        pooled = np.where(within > 0, safe_divide(within, total), total_variance)
+        # `shrinkage` counts as so many rows with the pooled variance.
+        weight = np.where(count + shrinkage > 0, count + shrinkage, 1.0)
+        variance = (square + shrinkage * pooled) / weight
+        variance = np.where(count > 0, variance, total_variance)
         # A feature with one distinct value so far must not distinguish classes, whatever value
         # comes.
-        floor = settings.smoothing.ridge(whole)
+        floor = settings.smoothing.ridge(total_variance)
         variance = np.where(total > 0, variance + floor, 0.0)
         means = np.where(count > 0, mean, centre)
-        centre = _mean_log_gaussians(centre, whole, means, variance)
+        centre = _mean_log_gaussians(centre, total_variance, means, variance)
         return cls(mean=means, variance=variance, centre=centre)
 
     def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
@@ -235,12 +238,13 @@ class GaussianDensities(Densities):
         k, n = self.n_classes, self.n_features
         # Mean and variance of the mixture of the old classes, which a new class gets.
         middle = (self.mean @ shares)[:, None]
-        whole = ((self.variance + self.mean**2) @ shares)[:, None] - middle**2
+        total_variance = ((self.variance + self.mean**2) @ shares)[:, None] - middle**2
         is_known = (self.variance > 0).any(axis=1, keepdims=True)
-        whole = np.where(is_known, np.maximum(whole, 1e-300), 0.0)
+        # A variance of 0 would mark a feature without values.
+        total_variance = np.where(is_known, np.maximum(total_variance, 1e-300), 0.0)
         self.grow(n_features=n_features, n_classes=n_classes)
-        self.mean[:n, k:], self.variance[:n, k:] = middle, whole
-        self.centre[k:, :n] = _mean_log_gaussians(middle, whole, middle, whole)
+        self.mean[:n, k:], self.variance[:n, k:] = middle, total_variance
+        self.centre[k:, :n] = _mean_log_gaussians(middle, total_variance, middle, total_variance)
 
     def write(self, columns: Any, out: Floats) -> None:
         """Write the log densities of rows; see Densities."""
@@ -302,19 +306,19 @@ class IntervalDensities(CellDensities):
         assert isinstance(summaries, CutSummaries)  # the summaries' `densities` attribute says so
         cells, is_smooth = summaries.cells(), settings.discretizer == SMOOTH
         if is_smooth:
-            held, begins = _smoothed_cells(cells)
+            weights, begins = _smoothed_cells(cells)
         else:
-            held, begins = cells.counts, cut_cells(settings.discretizer, cells, settings.bins)
+            weights, begins = cells.counts, cut_cells(settings.discretizer, cells, settings.bins)
         # The first cell of each interval, and the first interval of each feature.
-        places = np.flatnonzero(begins)
-        start = np.searchsorted(places, cells.start).astype(np.int64)
-        counts = np.add.reduceat(held, places, axis=0)
+        first_cells = np.flatnonzero(begins)
+        start = np.searchsorted(first_cells, cells.start).astype(np.int64)
+        counts = np.add.reduceat(weights, first_cells, axis=0)
         alpha = settings.smoothing.alpha
         logs, centre = smoothed_logs(
             start, counts, _pooled(start, counts, alpha) if is_smooth else alpha
         )
         # The upper bound of an interval is that of its last cell.
-        cuts = cells.cuts(np.append(places, len(begins))[1:] - 1)
+        cuts = cells.cuts(np.append(first_cells, len(begins))[1:] - 1)
         return cls(start=start, logs=logs, centre=centre, cuts=cuts)
 
     def check(self) -> None:
@@ -334,6 +338,7 @@ class IntervalDensities(CellDensities):
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
         """Return Binned variables: numbers observed as intervals; see Densities."""
+        # The bound of the last interval is infinite, and no cut.
         ends = itertools.pairwise(self.start.tolist())
         return tuple(
             Binned(name, self.cuts[a : max(a, b - 1)].tolist())
@@ -345,16 +350,17 @@ def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
     """Return smoothed class weights of cells, and a mask of cells that begin an interval."""
     start, counts = cells.start, cells.counts
     # The results, and the means below, are written by kernels, feature by feature.
-    held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
+    smoothed, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
     pooled, below = _pooled_shares(start, counts)
-    # The normal quantile of the mean rank of a cell, relative to the weight of its feature.
+    # The normal quantile of the mean rank of a cell, relative to the weight of its feature; ranks
+    # of 0 and 1 would have none.
     score = ndtri((below + pooled / 2).clip(1e-12, 1.0 - 1e-12))
     means = np.empty((len(start) - 1, counts.shape[1], stream_kernels.MAX_DEGREES))
     arrays = start, counts, pooled, score, means
     by_rows(stream_kernels.class_means, arrays, len(means), _COST, together=1)
-    more = held, begins, cell_factorials(start, counts), _belief(start, counts, means)
+    more = smoothed, begins, cell_factorials(start, counts), _belief(start, counts, means)
     by_rows(stream_kernels.smooth_cells, (*arrays, *more), len(means), _COST, together=1)
-    return held, begins
+    return smoothed, begins
 
 
 def _pooled(start: NDArray[np.int64], counts: Floats, smoothing: float) -> Floats:
@@ -373,10 +379,11 @@ def _pooled_shares(start: NDArray[np.int64], counts: Floats) -> tuple[Floats, Fl
     size = np.diff(start)
     pooled = counts.sum(axis=1)
     sums = np.concatenate([[0.0], np.cumsum(pooled)])
-    whole, before = (np.repeat(a, size) for a in (np.diff(sums[start]), sums[start[:-1]]))
+    # For each cell, the weight of its feature and that of all cells before this feature.
+    of_feature, before = (np.repeat(a, size) for a in (np.diff(sums[start]), sums[start[:-1]]))
     # The cells of a feature without weight have equal shares.
-    share = np.divide(pooled, whole, out=1.0 / np.repeat(size, size), where=whole > 0)
-    return share, safe_divide(sums[:-1] - before, whole)
+    share = np.divide(pooled, of_feature, out=1.0 / np.repeat(size, size), where=of_feature > 0)
+    return share, safe_divide(sums[:-1] - before, of_feature)
 
 
 def _belief(start: NDArray[np.int64], counts: Floats, means: Floats) -> Floats:
@@ -394,7 +401,7 @@ def _belief(start: NDArray[np.int64], counts: Floats, means: Floats) -> Floats:
     if free == 0:
         return np.zeros(_BELIEVED)
     sums = np.concatenate([np.zeros((1, free + 1)), np.cumsum(counts, axis=0)])
-    totals = np.diff(sums[start], axis=0)
+    totals = np.diff(sums[start], axis=0)  # weight of each class in each feature
     # The gain by each degree in log likelihood of the classes, estimated by the score test.
     gains = 0.5 * (totals[..., None] * means[..., :_BELIEVED] ** 2).sum(axis=1)
     # Mean and standard deviation of a chi-squared variable below the maximum, from its truncated
@@ -464,6 +471,7 @@ class StateDensities(CellDensities):
         # An empty part, so that without features the arrays have their shapes as well.
         parts.append((nothing, nothing, np.zeros((0, n_classes))))
         keys, places, tables = (np.concatenate(part) for part in zip(*parts, strict=True))
+        # Offsets of the keys, and of the cells, of each feature.
         key_start, start = (
             np.cumsum([0, *(len(part[i]) for part in parts[:-1])], dtype=np.int64) for i in (0, 2)
         )
@@ -508,17 +516,18 @@ class StateDensities(CellDensities):
         """Write the log probabilities of the states or groups of rows; see Densities."""
         columns = columns.copy() if self.grouped.any() else columns
         for j in np.flatnonzero(self.grouped).tolist():
-            # The group index of each value: the last group if unlisted, -1 where missing.
+            # The group index of each value: the last group if unlisted, -1 where missing. A grouped
+            # feature always has groups.
             keys, (listed, places) = columns[j].copy(), self.groups(j) or (self.keys, self.places)
             columns[j] = np.where(keys >= 0, self.start[j + 1] - self.start[j] - 1, -1)
-            if len(listed):
+            if len(listed):  # keys after the last one are compared with it, and unequal
                 at = np.searchsorted(listed, keys).clip(max=len(listed) - 1)
                 columns[j] = np.where(listed[at] == keys, places[at], columns[j])
         # Missing values, and states that came after the refresh, read a last row of zeros.
         is_state = (columns >= 0) & (columns < np.diff(self.start)[:, None])
         at = np.where(is_state, self.start[:-1, None] + columns, len(self.logs))
         logs = np.append(self.logs, np.zeros((1, self.n_classes)), axis=0)
-        out[:] = logs[at].transpose(1, 2, 0)
+        out[:] = logs[at].transpose(1, 2, 0)  # from (feature, row, class) to (row, class, feature)
 
 
 def value_groups(
@@ -539,10 +548,12 @@ def value_groups(
     keys, weights = sketch.listed()
     n, k = weights.shape
     places = np.zeros(n, dtype=np.int64)
-    whole = np.rint(weights)  # MODL needs factorials, so whole counts
-    grouping = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, whole.ravel())
+    rounded = np.rint(weights)  # MODL needs factorials, so whole counts
+    # The cells of the table: value, class and count of each.
+    grouping = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, rounded.ravel())
     for group, values in enumerate(grouping.groups):
         places[values] = group
+    # At least one group if there are values.
     counts = np.zeros((max(1, len(grouping.groups)) if n else 0, k))
     np.add.at(counts, places, weights)
     others = np.maximum(sketch.totals - weights.sum(axis=0), 0.0)

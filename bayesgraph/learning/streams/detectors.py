@@ -89,7 +89,7 @@ class ADWIN(ArrayState):
         "squares": Field(("n_levels", "n_buckets"), 0.0),
         "window": Field(("n_sums",)),
     }
-    # Levels of buckets, up to buckets of 2**47 numbers: no stream is longer.
+    # Levels of buckets, up to buckets of 2**47 numbers: no stream is longer. Length of `window`.
     n_levels, n_sums = 48, 4
 
     def __post_init__(self) -> None:
@@ -142,6 +142,7 @@ class ADWIN(ArrayState):
             raise DataError(f"A detector takes a row of finite numbers; got shape {values.shape}.")
         flags = np.zeros(len(values), dtype=np.bool_)
         if len(values):
+            # Increases are alarms unless the mode is "down", and decreases unless it is "up".
             stream_kernels.update_adwin(
                 np.ascontiguousarray(values), self.delta, self.clock, self.min_window_length,
                 self.grace_period, self.mode != "down", self.mode != "up", self.counts,
@@ -152,9 +153,10 @@ class ADWIN(ArrayState):
 
     def check(self) -> None:
         """Raise a DataError unless the buckets make up the window's width."""
+        # A bucket at a level holds 2**level numbers; a level has at most n_buckets - 1 buckets.
         held = float(self.counts @ 2.0 ** np.arange(self.n_levels))
         if held != self.window[0] or (self.counts >= self.n_buckets).any():
-            self.reset()
+            self.reset()  # an inconsistent state must not be used after the error
             raise DataError("The buckets of a saved window do not make up its width.")
 
     @property
@@ -189,6 +191,7 @@ class ADWIN(ArrayState):
                     f"{type(self).__name__} has the parameters {quoted(current)}; got {name!r}."
                     f"{suggestion(name, current)}"
                 )
+        # The constructor of a new detector checks the values before anything changes here.
         self.__dict__.update(type(self)(**current | params).__dict__)
         return self
 

@@ -66,11 +66,14 @@ class StreamExponents(ArrayState):
         Number t of steps, and the exponent a of the weight t^a of step t in the averages.
     shared : ndarray, shape (n_features,)
     own : ndarray, shape (n_classes, n_features)
-        Class-specific exponents, or deviations of the classes from the shared exponents.
+        Deviations of the classes from the shared exponents, which stay 1 if only class-specific
+        exponents are learned.
     bias : ndarray, shape (n_classes,)
         Added to the log prior of each class.
     mean_shared, mean_own, mean_bias
         Their averages over the steps, by which rows are predicted.
+    squares, own_squares, bias_squares, ranges, own_ranges, observed
+        What determines the adaptive step sizes, see `stream_kernels.Steps`.
     """
 
     mean_own: Floats
@@ -84,13 +87,14 @@ class StreamExponents(ArrayState):
     n_clocks = 2
 
     def __init__(self, n_classes: int, n_features: int, settings: StreamSettings) -> None:
+        # Which exponents are learned, as kernels encode it, and the minimum of an exponent.
         self._mode, self._minimum = MODES[settings.exponents], DOMAINS[settings.domain]
         self._decay, self._smoothing = settings.decay, settings.smoothing.alpha
         self._adaptive = settings.step is None
         self._step = ADAPTIVE_STEP if settings.step is None else settings.step
         self.clock = np.array([0.0, _AVERAGE_POWER])
         self.n_classes, self.n_features = n_classes, n_features
-        self.grow()
+        self.grow()  # makes the arrays of `fields`
 
     @property
     def state(self) -> stream_kernels.Steps:
@@ -135,10 +139,11 @@ class StreamExponents(ArrayState):
         Finer intervals have lower probabilities. With exponents other than 1 this would change the
         scores of the classes, which the biases compensate.
         """
-        now = self.state
-        # A score is sum_i exponent_i log p_i: exponents of 1 take the change over as it is.
-        now.bias[:] -= ((now.shared + now.own - 1.0) * moved).sum(axis=1)
-        now.mean_bias[:] -= ((now.mean_shared + now.mean_own - 1.0) * moved).sum(axis=1)
+        steps = self.state
+        # A score is bias + sum_i exponent_i log p_i. With exponents of 1 its change is that of the
+        # model itself, and remains; what other exponents add to the change is subtracted.
+        steps.bias[:] -= ((steps.shared + steps.own - 1.0) * moved).sum(axis=1)
+        steps.mean_bias[:] -= ((steps.mean_shared + steps.mean_own - 1.0) * moved).sum(axis=1)
 
     def begin(self) -> None:
         """Reset exponents to 1 and biases to 0."""
@@ -150,6 +155,7 @@ class StreamExponents(ArrayState):
         self.clock[0] = 0.0  # averages begin anew, too
 
     def _reset(self, names: Iterable[str]) -> None:
+        """Give the named arrays their initial values."""
         for name in names:
             getattr(self, name)[:] = self.fields[name].initial
 

@@ -99,6 +99,7 @@ class StreamSettings:
             ("sketch", SKETCHES),
         ):
             value = getattr(self, name)
+            # Values of other types may not be hashable, as membership in a dict requires.
             if not isinstance(value, (str, type(None))) or value not in choices:
                 shown = [one for one in choices if one is not None]
                 raise ModelError(f"{name}= is one of {quoted(shown)}; got {value!r}.")
@@ -106,6 +107,7 @@ class StreamSettings:
         whole_number("bins", "intervals", self.bins, 1)
         if not 0.0 < _number("decay", self.decay) <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
+        # The smoothing's numbers, too, become Python's.
         values = {n: plain(v) for n, v in as_smoothing(self.smoothing).get_params().items()}
         object.__setattr__(self, "smoothing", Smoothing(**values))
         if not _number("alpha", self.smoothing.alpha) > 0.0:
@@ -118,6 +120,7 @@ class StreamSettings:
 
 
 def _number(name: str, value: Any) -> float:
+    """Return the value of a parameter as a float, or raise a ModelError if it is no number."""
     if not isinstance(value, Real):
         raise ModelError(f"{name}= takes a number; got {value!r}.")
     return float(value)
@@ -138,6 +141,7 @@ class StateCounts:
     Attributes
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
+        By column; a table has no rows once a sketch replaces it.
     sketches : dict from int to FrequentValues
         Sketches of frequent values, by column index. A sketch replaces the table of a column once
         the column has more values than are counted individually: further values have codes of
@@ -208,6 +212,7 @@ class StateCounts:
         DataError, LookupError, TypeError, ValueError
             If the arrays are not a valid state.
         """
+        # Tables have any number of states, and no negative weights.
         shape, field = (None, self.n_classes), Field((None, None), 0.0)
         names = [f"table_{j}" for j in range(len(self.tables))]
         self.tables = [state_array(arrays, name, shape, field) for name in names]

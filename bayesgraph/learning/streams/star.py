@@ -44,6 +44,7 @@ _WAITING = {
 }
 # Numbers of a saved state.
 _COUNTERS = ("n_seen", "_absorbed", "_looked", "_due", "_grown", "_begun")
+# Some rows: columns of numbers, columns of codes, classes and weights.
 Rows = tuple[Floats, NDArray[np.int64], NDArray[np.int64], Floats]
 # Maximum and minimum number of rows of a block, which enter the summaries together.
 _BLOCK, _FIRST_BLOCK = 256, 8
@@ -105,7 +106,7 @@ class StreamingStar(ArrayState):
         "missing_states": Field(("n_states",), 0.0, dtype=np.int64),
         **_WAITING,
     }
-    room = _BLOCK
+    room = _BLOCK  # length of the last axis of the buffers, see `_WAITING`
 
     def __init__(self, summaries: ColumnSummaries, n_states: int, settings: StreamSettings) -> None:
         self.settings, self.summaries = settings, summaries
@@ -122,16 +123,17 @@ class StreamingStar(ArrayState):
         self.detector = chosen_detector(settings.detector)
         self.drifts: list[int] = []
         # Number of rows learned; number of rows in the summaries, now, when the densities were last
-        # refreshed, and when a feature or class was last added.
+        # refreshed (`_looked`), and when a feature or class was last added (`_grown`).
         self.n_seen = self._absorbed = self._looked = self._grown = 0
         # Number of rows in the summaries at the last reset, and whether the densities are to be
         # refreshed after this block.
         self._begun, self._due = 0, False
         # Number of rows in the summaries, with decay: the schedule depends on rows, not on weights.
         self._held = 0.0
+        # Approximate mean of the log density of each feature in each class.
         self._centre = np.zeros((self.n_classes, self.n_features))
         self.grow()
-        self._look()
+        self._refresh_densities()
 
     @property
     def n_features(self) -> int:
@@ -181,6 +183,7 @@ class StreamingStar(ArrayState):
             self.waiting_classes[here], self.waiting_weights[here] = classes[rows], weights[rows]
             block = self._rows(here)
             if self.exponents.moves or watches or out is not None:
+                # Without any rows in the array of predictions, none are computed.
                 n_predicted = last - first if watches else 0
                 predicted = np.empty((n_predicted, self.n_classes)) if out is None else out[rows]
                 logs = self.log_densities(*block[:2])
@@ -193,8 +196,8 @@ class StreamingStar(ArrayState):
             first = last
             if self._filled == size:
                 self._absorb()
-                if self._due or self._absorbed - self._looked >= self._patience():
-                    self._look()
+                if self._due or self._absorbed - self._looked >= self._refresh_interval():
+                    self._refresh_densities()
 
     def _rows(self, here: slice) -> Rows:
         """Return columns, codes, classes and weights of some of the rows that wait."""
@@ -203,11 +206,11 @@ class StreamingStar(ArrayState):
             self.waiting_classes[here], self.waiting_weights[here],
         )  # fmt: skip
 
-    def _patience(self) -> float:
+    def _refresh_interval(self) -> float:
         """Return the number of new rows after which the densities are refreshed.
 
-        It is a quarter of the rows in the summaries, and less while the newest feature or class has
-        few rows.
+        It is a quarter of the rows in the summaries. While the newest feature or class has few
+        rows, it is the number of those that came before the last refresh, so that it doubles.
         """
         return max(_FIRST_BLOCK, min(_GROWTH * self._held, self._looked - self._grown))
 
@@ -222,7 +225,8 @@ class StreamingStar(ArrayState):
     def log_densities(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return log p(x_i | y) of rows, shape (n, n_classes, n_features), 0 where missing."""
         logs = np.empty((columns.shape[1], self.n_classes, self.n_features))
-        # Tables are read row by row: a block is transposed while it is in the cache.
+        # Kernels read one column after the other. Tables may have their rows contiguous: a block of
+        # them is transposed here, while it is in the cache.
         if self.n_numbers:
             self.numbers.write(np.ascontiguousarray(columns), logs)
         if self.n_states:
@@ -233,21 +237,23 @@ class StreamingStar(ArrayState):
         """Add the waiting rows to the summaries, after any reaction to drift."""
         n, decay = self._filled, self.settings.decay
         columns, codes, classes, weights = self._rows(slice(n))
+        # `missing` includes the waiting rows, which enter the summaries now.
         self.missing_numbers, self.missing_states = self.missing
-        # Class totals have decayed row by row, and already include the rows of the block.
-        # The last row of the block has the weight 1.
-        ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
-        weights = weights * ages
+        # Class totals have decayed row by row, and already include the rows of the block. Weights
+        # decay from row to row: by decay**(n - 1) for the first of the block, by 1 for the last.
+        decays = decay ** np.arange(n - 1.0, -1.0, -1.0)
+        weights = weights * decays
         if self.detector is not None:
             drifts = alarms(self.detector, self.waiting_errors[:n])
             self.drifts += (self._absorbed + drifts).tolist()
             if len(drifts):
                 self._react(np.bincount(classes, weights, self.n_classes).astype(np.float64))
         self._fade(decay**n)
+        # Summaries take an empty array if every row has the weight 1.
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(columns), classes, unit)
         self.counts.absorb(codes, classes, weights)
-        self._held += float(ages.sum())
+        self._held += float(decays.sum())
         self._absorbed += n
 
     @property
@@ -284,13 +290,14 @@ class StreamingStar(ArrayState):
             self._begun = self._absorbed
             self._due = True
 
-    def _look(self) -> None:
+    def _refresh_densities(self) -> None:
         """Refresh the densities from the summaries."""
-        set_, counts = self.settings, self.counts
-        self.numbers = DENSITIES[self.summaries.densities].of(self.summaries, set_)
+        settings, counts = self.settings, self.counts
+        self.numbers = DENSITIES[self.summaries.densities].of(self.summaries, settings)
         self.states = StateDensities.of(
-            counts.tables, self.n_classes, set_.smoothing.alpha, counts.sketches
+            counts.tables, self.n_classes, settings.smoothing.alpha, counts.sketches
         )
+        # The biases make up for the change of the means of the log densities.
         before = self._centre
         self._note_centre()
         self.exponents.shift(self._centre - before)
@@ -304,7 +311,7 @@ class StreamingStar(ArrayState):
         """Add the waiting rows to the summaries, and refresh the densities ahead of schedule."""
         if self._filled:
             self._absorb()
-        self._look()
+        self._refresh_densities()
 
     # ----------------------------------------------------------------------------- prediction
 
@@ -334,6 +341,7 @@ class StreamingStar(ArrayState):
 
     def keys_in_use(self, column: int) -> set[int]:
         """Return the codes of a column's states that the buffer, sketch or densities still use."""
+        # The first array of the sketch and of the groups has the keys, which are such codes.
         keys = set(self.waiting_codes[column, : self._filled].tolist())
         if self.is_sketched(column):
             keys.update(self.counts.sketches[column].listed()[0].tolist())
@@ -354,6 +362,7 @@ class StreamingStar(ArrayState):
         smoothed = self.totals + self.settings.smoothing.alpha
         shares = smoothed / smoothed.sum()
         numbers, states = self.n_numbers, self.n_states
+        # Features are numeric columns, then columns of states: new numeric ones come in between.
         self.exponents.insert(numbers, n_numbers)
         self.grow(n_classes=n_classes, n_numbers=numbers + n_numbers, n_states=states + n_states)
         k = self.n_classes
@@ -372,6 +381,7 @@ class StreamingStar(ArrayState):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the complete state as named arrays, exact to the bit."""
         state = super().arrays() | self.exponents.arrays() | self.counts.arrays()
+        # Of the buffer only the rows that wait, which are along the last axis.
         state |= {name: state[name][..., : self._filled] for name in _WAITING}
         state["numbers"] = np.array([getattr(self, name) for name in _COUNTERS], dtype=np.int64)
         state["held"] = np.array([self._held])
@@ -404,7 +414,8 @@ class StreamingStar(ArrayState):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Replace the state but the summaries by a saved state; see `from_arrays`."""
-        whole = Field((None,), 0.0, dtype=np.int64)
+        # The counters come first: the number of the rows that wait follows from them.
+        whole = Field((None,), 0.0, dtype=np.int64)  # whole numbers from 0
         counters = state_array(arrays, "numbers", (len(_COUNTERS),), whole).tolist()
         self.__dict__.update(zip(_COUNTERS, counters, strict=True))
         self._held = float(state_array(arrays, "held", (1,), Field((None,), 0.0))[0])
@@ -422,7 +433,7 @@ class StreamingStar(ArrayState):
         kind, k = DENSITIES[self.summaries.densities], self.n_classes
         self.numbers = kind.from_arrays(part_of(arrays, "numbers."), self.n_numbers, k)
         self.states = StateDensities.from_arrays(part_of(arrays, "states."), self.n_states, k)
-        super().restore({**arrays, **waiting})
+        super().restore({**arrays, **waiting})  # calls `check`
         self._note_centre()
         if self._filled >= self._block_size():  # possible only if the file was manipulated
             self._absorb()
@@ -431,6 +442,8 @@ class StreamingStar(ArrayState):
     def check(self) -> None:
         """Raise a DataError unless the parts are consistent with each other."""
         counts, k = self.counts, self.n_classes
+        # The maximum number of states of the densities of a column: those counted individually, and
+        # one group for the other values of a sketch.
         sizes = [
             counts.max_categories + 1 if j in counts.sketches else len(table)
             for j, table in enumerate(counts.tables)

@@ -45,6 +45,7 @@ def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
         for j in range(n):
             out[d, j] = (place[j] - shift) * now[j] - norm * before[j]
             square += share[j] * out[d, j] * out[d, j]
+        # Only rounding errors are left: there are no more distinct points than degrees before.
         if square < 1e-8:
             return d
         norm = math.sqrt(square)
@@ -64,10 +65,12 @@ def _solve(matrix: Floats, vector: Floats) -> None:
     n = len(vector)
     for i in range(n):
         for j in range(i + 1):
-            rest = matrix[i, j]
+            left = matrix[i, j]  # what the earlier columns of the factor leave of the entry
             for k in range(j):
-                rest -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = math.sqrt(max(rest, 1e-300)) if i == j else rest / matrix[j, j]
+                left -= matrix[i, k] * matrix[j, k]
+            # The bound keeps pivots positive in spite of rounding.
+            matrix[i, j] = math.sqrt(max(left, 1e-300)) if i == j else left / matrix[j, j]
+        # Forward substitution; the loop below substitutes backward.
         for k in range(i):
             vector[i] -= matrix[i, k] * vector[k]
         vector[i] /= matrix[i, i]
@@ -102,19 +105,21 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
     # The first step: without tilting, the gain is 0, and the orthonormal statistics have the mean 0
     # and the identity as their curvature.
     change = mean / (1.0 + ridge)
+    # Steps have at most the length 2 (sum of absolute values), see below.
     change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
     beta, before, value = change.copy(), 0.0, 0.0
-    for _ in range(60):
+    for _ in range(60):  # a bound on steps and halvings together
         maximum = -np.inf
         for j in range(n):
             out[j] = 0.0
             for d in range(degree):
                 out[j] += beta[d] * basis[d, j]
-            if share[j] > 0.0:
+            if share[j] > 0.0:  # other cells have no part in the sum
                 maximum = max(maximum, out[j])
         # The penalised gain is b . mean - log Z - ridge b^2 / 2, with Z = sum_j p_j exp(b . T_j).
         total = 0.0
         for j in range(n):
+            # Minus the maximum, a bound for empty cells too: no exponential overflows.
             out[j] = share[j] * math.exp(min(out[j] - maximum, 0.0))
             total += out[j]
         value = -maximum - math.log(total)
@@ -139,19 +144,19 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
         for d in range(degree):
             gradient[d] = mean[d] - expected[d] - ridge * beta[d]
             for e in range(d + 1):
-                both = -expected[d] * expected[e]
+                entry = -expected[d] * expected[e]
                 for j in range(n):
-                    both += out[j] * basis[d, j] * basis[e, j]
+                    entry += out[j] * basis[d, j] * basis[e, j]
                 if d == e:
-                    both += ridge + 1e-9
-                curvature[d, e] = both
+                    entry += ridge + 1e-9  # positive definite in spite of rounding
+                curvature[d, e] = entry
             change[d] = gradient[d]
         _solve(curvature, change)
         # Newton decrement: near the maximum it is twice the remaining gain.
-        still = 0.0
+        decrement = 0.0
         for d in range(degree):
-            still += gradient[d] * change[d]
-        if still < 1e-8:
+            decrement += gradient[d] * change[d]
+        if decrement < 1e-8:
             break
         # Far from the maximum a step may have a length of thousands, too long for ten halvings.
         change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
@@ -173,7 +178,8 @@ def class_means(
     """Write the mean of each polynomial of `smooth_cells` in each class.
 
     `out`, of shape (n_features, n_classes, n_degrees), is 0 for classes without rows, and NaN for
-    degrees that a feature of few cells does not have.
+    degrees that a feature of few cells does not have. The other arguments are those of
+    `smooth_cells`.
     """
     for f in range(first, last):
         a, b = start[f], start[f + 1]
@@ -246,6 +252,7 @@ def smooth_cells(
         basis = np.empty((min(means.shape[2], n), n))
         n_degrees = _polynomials(share, score[a:b], basis)
         mean = means[f, :, :n_degrees].copy()
+        # Score test: the statistics of degree d gain half the squared mean per row of a class.
         gain, best, degree = 0.0, 0.0, 0
         price = PRICE * (n_classes - 1)
         for d in range(n_degrees):
@@ -274,14 +281,15 @@ def smooth_cells(
                 shares[a + j, k] = totals[k] * tilted[k, j]
         if used:
             _mark_intervals(tilted, share, totals, _SPAN if degree else _FAINT, begins[a:b])
-        # At first each cell is an interval of its own; below, the cuts of MODL, which needs whole
-        # numbers.
+        # At first each cell is an interval of its own; below, the cuts of MODL. The class weights
+        # are cumulative, shape (n + 1, n_classes), and rounded, as MODL needs whole numbers.
         steps = np.ones(n, dtype=np.bool_)
         sums = np.rint(class_sums(counts[a:b]))
-        # Twice the gain by separate cells is about chi-squared if the smooth distribution is right.
-        free = max((n - 1 - degree) * (n_classes - 1), 0)
-        lack = 2.0 * (_gain_of_steps(sums, steps) - gain)
-        if lack <= free + _DEVIATIONS * math.sqrt(2.0 * free):
+        # If the smooth distribution is right, twice the further gain by separate cells is about
+        # chi-squared, with the mean `freedom` and the variance 2 `freedom`.
+        freedom = max((n - 1 - degree) * (n_classes - 1), 0)
+        misfit = 2.0 * (_gain_of_steps(sums, steps) - gain)
+        if misfit <= freedom + _DEVIATIONS * math.sqrt(2.0 * freedom):
             continue
         most_probable_cuts(sums, factorial, steps)
         # The penalty of a cut point includes ln n for its choice among n cell bounds.
@@ -295,8 +303,8 @@ def smooth_cells(
 def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
     """Return the gain in log likelihood by class-specific instead of pooled probabilities.
 
-    The probabilities are those of intervals. `sums` has cumulative class weights of the cells,
-    `begins` marks the first cells of intervals.
+    The probabilities are those of intervals. `sums`, shape (n + 1, n_classes), has cumulative class
+    weights of the cells, from 0 on; `begins`, shape (n,), marks the first cells of intervals.
     """
     n, n_classes = len(begins), sums.shape[1]
     gain, weight = 0.0, sums[n].sum()
@@ -311,6 +319,7 @@ def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
         for k in range(n_classes):
             held = sums[end, k] - sums[i, k]
             if held > 0.0:
+                # Log of p(interval | class) / p(interval).
                 gain += held * math.log(held / sums[n, k] * weight / total)
         i = end
     return gain
@@ -394,22 +403,23 @@ def log_intervals(
     """
     n, n_classes = columns.shape[1], logs.shape[1]
     # Several features are written together, because rows of the output are far apart in memory.
+    # Index of each number's interval; as floats, which the comparisons below are added to.
     place = np.empty((_TOGETHER, n))
     for begin in range(first, last, _TOGETHER):
         end = min(last, begin + _TOGETHER)
         for f in range(begin, end):
-            numbers, at_first = columns[f], place[f - begin]
-            at_first[:] = start[f]
+            numbers, interval = columns[f], place[f - begin]
+            interval[:] = start[f]
             for cut in cuts[start[f] : start[f + 1]]:
                 for row in range(n):
-                    at_first[row] += 1.0 if numbers[row] > cut else 0.0
+                    interval[row] += 1.0 if numbers[row] > cut else 0.0
         for row in range(n):
             for f in range(begin, end):
                 at = int(place[f - begin, row])
-                # NaN differs from itself.
-                there = columns[f, row] == columns[f, row] and start[f] < start[f + 1]
+                # NaN differs from itself. A feature without values so far has no intervals.
+                is_known = columns[f, row] == columns[f, row] and start[f] < start[f + 1]
                 for k in range(n_classes):
-                    out[row, k, f] = logs[at, k] if there else 0.0
+                    out[row, k, f] = logs[at, k] if is_known else 0.0
 
 
 @kernel(interpreted=False)
@@ -507,7 +517,7 @@ def log_prior(totals: Floats, smoothing: float, out: Floats) -> None:
 @kernel(interpreted=False)
 def normalise(scores: Floats) -> None:
     """Replace log scores of the classes of one row by normalised probabilities, in place."""
-    maximum = scores.max()
+    maximum = scores.max()  # subtracted, so that no exponential overflows
     total = 0.0
     for k in range(len(scores)):
         scores[k] = math.exp(scores[k] - maximum)
@@ -546,15 +556,15 @@ def _add_ranges(
 ) -> None:
     """Add the squared ranges of one row's log densities to the sums in `steps`; see `learn_rows`.
 
-    Also writes `away`: log densities minus their means, 0 where a value is missing. `scratch` is
-    working memory.
+    Also writes `away`, shape (n_classes, n_features): log densities minus their means, 0 where a
+    value is missing. `scratch`, shape (2, n_features), is working memory.
     """
     n_classes, n_features = logs.shape
     low, high = scratch[0], scratch[1]
     # A missing value has the log density 0 in all classes.
     for f in range(n_features):
         steps.observed[f] += 1.0 if logs[0, f] != 0.0 else 0.0
-    if mode != CLASS:
+    if mode != CLASS:  # shared exponents are learned
         low[:] = logs[0]
         high[:] = logs[0]
         for k in range(1, n_classes):
@@ -563,7 +573,7 @@ def _add_ranges(
                 high[f] = max(high[f], logs[k, f])
         for f in range(n_features):
             steps.ranges[f] += (high[f] - low[f]) ** 2
-    if mode != VARIABLE:
+    if mode != VARIABLE:  # class-specific exponents are learned
         high[:] = 0.0
         for k in range(n_classes):
             for f in range(n_features):
@@ -592,12 +602,13 @@ def _move(
     """Take one gradient step for one row; see `learn_rows`.
 
     `error` holds P - T of each class: its posterior, minus 1 for the true class. `away` holds log
-    densities minus their means, as the bias absorbs the means. `scratch` is working memory.
+    densities minus their means, as the bias absorbs the means. `scratch`, shape (2, n_features), is
+    working memory.
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]
     shared, deviations, bias, observed = steps.shared, steps.own, steps.bias, steps.observed
-    if mode != CLASS:
+    if mode != CLASS:  # shared exponents
         squares, ranges = steps.squares, steps.ranges
         for f in range(n_features):
             gradient[f] = 0.0
@@ -617,7 +628,7 @@ def _move(
         if minimum > -np.inf:
             for f in range(n_features):
                 shared[f] = max(shared[f], minimum)
-    if mode != VARIABLE:
+    if mode != VARIABLE:  # class-specific exponents
         own_squares, own_ranges = steps.own_squares, steps.own_ranges
         for f in range(n_features):
             scale[f] = max(1.0, own_ranges[f] / (_RANGE * _RANGE * max(1.0, observed[f])))
@@ -637,7 +648,7 @@ def _move(
                 for f in range(n_features):
                     deviations[k, f] -= own_step * e * logs[k, f]
             bias[k] += lost
-            if minimum > -np.inf:
+            if minimum > -np.inf:  # a bound of the exponent, the sum of both
                 for f in range(n_features):
                     deviations[k, f] = max(deviations[k, f], minimum - shared[f])
     for k in range(n_classes):
@@ -724,6 +735,7 @@ def learn_rows(
             error[k] = prior[k] + bias[k]
         add_scores(logs[row], shared, deviations, error)
         normalise(error)
+        # The posterior minus the indicator of the true class.
         error[classes[row]] -= 1.0
         for k in range(n_classes):
             error[k] *= weights[row]

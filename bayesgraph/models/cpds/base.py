@@ -54,7 +54,7 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
             for line, item in zip(lines, items, strict=True)
         ]
     cut = [_shortened(text, longest) for text in lines]
-    while len(set(cut)) < len(set(lines)):
+    while len(set(cut)) < len(set(lines)):  # different texts differ in the middles that they lost
         longest *= 2
         cut = [_shortened(text, longest) for text in lines]
     return cut
@@ -68,12 +68,14 @@ def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[
     if not isinstance(variable, Binned):
         return texts(variable.states[:n], longest)
     # The first n intervals end in the first n cuts; only the last of all is open on the right.
+    # If more intervals follow the first n, one to infinity is made in vain, and cut off in the end.
     ends = ["-inf", *cut_texts(variable.cuts[:n], (longest - len("(, ]")) // 2), "inf"]
     intervals = [f"({a}, {b}]" for a, b in pairwise(ends)]
     return [*intervals[:-1], f"{intervals[-1][:-1]})"][:n]
 
 
 def _line(text: str) -> str:
+    """Return a text with spaces in the place of its line breaks."""
     return " ".join(text.splitlines())
 
 
@@ -220,6 +222,7 @@ def describe_numbers(
     keys = configurations(parents, min(cells, max_rows))
     values = [column.reshape(cells, -1)[cell, child].tolist() for column in columns.values()]
     rows = [
+        # A slice, as there are no names for a single child.
         [*names[i : i + 1], *keys[j], *map(number, numbers)]
         for i, j, *numbers in zip(child.tolist(), cell.tolist(), *values, strict=True)
     ]
@@ -487,9 +490,10 @@ class CPD(Displayed, ABC):
                 f"{self.title} has no form in which {fixed[0].name!r} is a constant; ask the query "
                 "itself, with do= or evidence, which needs none."
             )
+        # The axes of the fixed parents are indexed by a state code, and vanish.
         at = tuple(values[p] if p in values else slice(None) for p in self.discrete_parents)
-        rest = [parent for parent in self.parents if parent not in values]
-        return self._of_cells(rest, self._cells_of_parents[at])
+        remaining = [parent for parent in self.parents if parent not in values]
+        return self._of_cells(remaining, self._cells_of_parents[at])
 
     def _check_size(self, n_numbers: int, copies: int = 1) -> None:
         """Raise a MemoryLimitError before a table over parents is made that is too large.
@@ -517,6 +521,7 @@ class CPD(Displayed, ABC):
                 f"{self.title} takes no further {kind} parent {parent.name!r}; give the new "
                 "distribution: net.with_cpd(cpd)."
             )
+        # Room for the indices of the cells, and for what the constructor copies and checks.
         n_numbers = max([np.size(array) for array in self.to_arrays().values()], default=0)
         self._check_size(n_numbers * parent.cardinality, copies=5)
         cells = np.repeat(self._cells_of_parents[..., None], parent.cardinality, axis=-1)
@@ -545,6 +550,9 @@ class CPD(Displayed, ABC):
 
     def _of_cells(self, parents: Sequence[Variable], cells: NDArray[np.intp]) -> CPD:
         """Return a CPD with other parents, whose cells are what the given cells of this one are.
+
+        `cells` has an axis for each discrete one of `parents`, and holds indices of cells of this
+        CPD, as in `_cells_of_parents`.
 
         A subclass with `other_arrays` that belong to cells overrides it.
         """
@@ -718,13 +726,14 @@ def reduced(scope: Sequence[Discrete], logs: Floats, evidence: Evidence) -> Fact
     """
     observed = [variable for variable in scope if variable in evidence]
     codes = [evidence.columns[variable] for variable in observed]
+    # If the last variable is observed, it is the last of `observed`; -1 is the code of missing.
     missing = np.flatnonzero(codes[-1] < 0) if scope[-1] in evidence else ()
     if len(missing):
         codes[-1] = np.maximum(codes[-1], 0)  # any state; the values are replaced below
-    rest, values = take_codes(scope, logs, observed, codes)
+    free, values = take_codes(scope, logs, observed, codes)
     if len(missing):
         values[missing] = 0.0
-    return Factor.from_log(rest, values)
+    return Factor.from_log(free, values)
 
 
 def draw_states(

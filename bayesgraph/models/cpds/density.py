@@ -74,6 +74,7 @@ class CellComponents:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
+        """Means and variances, shape (k,) each."""
         moments: tuple[Floats, Floats] = self.cpd.cell_moments(self.cells)
         return moments
 
@@ -172,6 +173,7 @@ class Plate(base.CPD):
     _child_type: ClassVar[type[Any]] = Continuous
 
     parents: tuple[Discrete, ...]
+    # Whether one child was given without a list: its parameters lack the axis of the children.
     _alone: bool
 
     @cached_property
@@ -181,16 +183,18 @@ class Plate(base.CPD):
 
     @property
     def _lead(self) -> tuple[int, ...]:
+        """The lengths of the first axes of all parameters: the cardinalities of the parents."""
         return tuple(parent.cardinality for parent in self.parents)
 
     @cached_property
     def _place(self) -> dict[Variable, int]:
+        """The index of each child in `children`."""
         return {child: i for i, child in enumerate(self.children)}
 
     def _set_family(self, children: Any, parents: Iterable[Any]) -> None:
         """Set the children, a list or, where the class allows it, one; see CPD."""
         family = type(self).__name__
-        # Whether one child was given without a list; a text is iterable, but no list of children.
+        # A text is iterable, but no list of children.
         self._alone = isinstance(children, str) or not isinstance(children, Iterable)
         if not (self._takes_one if self._alone else self.takes_children):
             takes = "a list of variables" if self.takes_children else "one variable"
@@ -387,9 +391,9 @@ class DensityCPD(NumbersPlate):
         cls.arrays = tuple(cls.parameters)
         # What `__init__` binds its arguments to, and what `help` shows.
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        taken = [inspect.Parameter(name, kind) for name in ("children", *cls.parameters)]
-        taken.append(inspect.Parameter("parents", kind, default=()))
-        cls.__signature__ = inspect.Signature(taken)
+        arguments = [inspect.Parameter(name, kind) for name in ("children", *cls.parameters)]
+        arguments.append(inspect.Parameter("parents", kind, default=()))
+        cls.__signature__ = inspect.Signature(arguments)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         arguments = self.__signature__.bind(*args, **kwargs).arguments
@@ -439,7 +443,8 @@ class DensityCPD(NumbersPlate):
         cells = np.arange(self.cells)
         above_low, above_high = (self.cell_tail(x, -1.0, cells) for x in (low, high))
         up_to_low, up_to_high = (self.cell_tail(x, 1.0, cells) for x in (low, high))
-        # Shapes are (m, cells). The difference is that of the smaller tails, which cancels less.
+        # Shapes are (m, cells). The difference is that of the smaller tails, which cancels less:
+        # upper ones if more lies below the interval than above it.
         is_upper = up_to_low > above_high
         mass = np.where(is_upper, above_low - above_high, up_to_high - up_to_low)
         # Smaller masses have lost too many digits.
@@ -635,6 +640,7 @@ class TablePlate(Plate):
 
     @cached_property
     def _log_table(self) -> Floats:
+        """Log probabilities, shape (states of all children, cells padded to a multiple of 4)."""
         return row_kernels.padded_rows(log_of(self.values.reshape(self.cells, -1)))
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -727,6 +733,7 @@ class Expected(NamedTuple):
         has_all = variables == tuple(self.place)
         places: Any = slice(1, None) if has_all else [self.place.get(v, 0) for v in variables]
         low, high = self.limits[:2, places]
+        # Of each column; a single row has the extremes itself.
         least, most = extremes(values) if len(values) > 1 else (values, values)
         outside = (least < low) | (most > high)
         farthest: dict[Variable, float] = {}

@@ -253,7 +253,7 @@ class DeterministicCPD(CanonicalCPD):
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the CPD given states of some parents; a table if none is left. See CPD."""
-        rest = [parent for parent in self.parents if parent not in values]
+        remaining = [parent for parent in self.parents if parent not in values]
         steps: list[Codes] = []
         # The last step that stays. The step of a parent that is set is a function of the state
         # alone, applied to the states that the last step leads to; before the first step that
@@ -267,9 +267,9 @@ class DeterministicCPD(CanonicalCPD):
             else:
                 last = table if steps else table[last[0]]
                 steps.append(last)
-        if not rest:
+        if not remaining:
             return TableCPD(self.variable, one_hot(last[0, 0], self.variable.cardinality))
-        return self._of(self.variable, rest, _minimal(steps))
+        return self._of(self.variable, remaining, _minimal(steps))
 
     def with_parent(self, parent: Variable) -> CPD:
         """Return the CPD with one more parent, which changes nothing; see CPD."""
@@ -435,7 +435,7 @@ class LogisticCPD(AdditiveCPD):
         )
         terms = listed(weights, self.parents, "weights", self.title)
         self.weights = tuple(map(self._terms, self.parents, terms))
-        self._start, self._parts = self.intercept, self.weights
+        self._start, self._parts = self.intercept, self.weights  # see AdditiveCPD
 
     def _terms(self, parent: Discrete, weights: ArrayLike) -> Floats:
         """Return the terms of a parent, shape (its states, states of the child)."""
@@ -470,6 +470,7 @@ class LogisticCPD(AdditiveCPD):
             # Sums with this parent's terms, a row for each old sum and state of the parent.
             longer = (sums[:, None] + terms).reshape(-1, sums.shape[1])
             # Only differences of the scores of states matter; rounded, equal ones are found equal.
+            # Columns: log odds of each state against the first, in units of the tolerance.
             odds = np.round((longer - longer[:, :1]) / (_SAME * max(scale, 1.0)))
             _, first, steps = np.unique(odds, axis=0, return_index=True, return_inverse=True)
             if len(first) > MAX_LINK_STATES:
@@ -496,5 +497,6 @@ class LogisticCPD(AdditiveCPD):
 
 def _softmax(scores: Floats) -> Floats:
     """Return probabilities in proportion to the exponentials along the last axis."""
+    # The maximum is subtracted so that no exponential overflows.
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))

@@ -141,8 +141,9 @@ class JointGaussianCPD(Plate):
         for cell, matrix in enumerate(self._correlation):
             factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1)
             pivots = factor.diagonal() ** 2
+            # LAPACK takes a pivot of rounding errors alone as positive. Where a pivot is not, it
+            # returns the number of the pivot, from 1 on, as `failed`, else 0.
             if failed or pivots.min() <= len(pivots) * np.finfo(float).eps:
-                # LAPACK counts from 1, and takes a pivot of rounding errors alone as positive.
                 dependent = failed - 1 if failed else int(pivots.argmin())
                 where = ""
                 if self.parents and not self.shared:
@@ -171,6 +172,7 @@ class JointGaussianCPD(Plate):
     @cached_property
     def _log_constant(self) -> Floats:
         """Log density at the mean, shape (parent configurations,)."""
+        # The log of the determinant of A, which is 1 / sqrt(det S).
         diagonal = self.roots.diagonal(axis1=1, axis2=2)
         constant = np.log(diagonal).sum(axis=1) - 0.5 * len(self.children) * LOG_2PI
         return np.broadcast_to(constant, self.cells)
@@ -285,7 +287,7 @@ class JointGaussianCPD(Plate):
     def _add_by_cell(self, block: Floats, buffer: Floats, out: Floats) -> None:
         """Add the log densities of a block of rows, whitened for each cell."""
         for cell, mean in enumerate(self._means):
-            _whiten(block, mean, self._columns[0 if self.shared else cell], buffer)
+            _whiten(block, mean, self._fortran_roots[0 if self.shared else cell], buffer)
             out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer)
 
     def _add_expanded(self, block: Floats, buffer: Floats, out: Floats) -> None:
@@ -293,13 +295,13 @@ class JointGaussianCPD(Plate):
 
         Of |y - m|^2 = |y|^2 - 2 y m + |m|^2, times -1/2, each line adds a term.
         """
-        _whiten(block, self._centre, self._columns[0], buffer)
+        _whiten(block, self._centre, self._fortran_roots[0], buffer)
         out += self._whitened @ buffer.T
         out += (self._log_constant - 0.5 * self._lengths)[:, None]
         out -= 0.5 * _squares(buffer)
 
     @cached_property
-    def _columns(self) -> list[Floats]:
+    def _fortran_roots(self) -> list[Floats]:
         """The whitening matrices `roots` in Fortran order, which BLAS needs."""
         return [np.asfortranarray(root) for root in self.roots]
 

@@ -124,14 +124,14 @@ class GaussianCPD(CPD):
         if not fixed.any():
             return super().with_parents_set(values)
         numbers = [values[p] for p in self.continuous_parents if p in values]
-        rest = GaussianCPD(
+        reduced = GaussianCPD(
             self.variable,
             self.mean + self.coefficients[..., fixed] @ np.array(numbers),
             self.variance,
             [p for p in self.parents if p not in values or isinstance(p, Discrete)],
             self.coefficients[..., ~fixed],
         )
-        return rest.with_parents_set(values)
+        return reduced.with_parents_set(values)
 
     def with_parent(self, parent: Variable) -> CPD:
         """Return the CPD with one more parent; the slope of a continuous one is zero. See CPD."""
@@ -147,10 +147,10 @@ class GaussianCPD(CPD):
         codes = [evidence.columns[parent] for parent in observed]
         # Parameters of each row and each configuration of the discrete parents that are left.
         scope = self.discrete_parents
-        rest, mean = take_codes(scope, self.mean[None], observed, codes)
+        discrete, mean = take_codes(scope, self.mean[None], observed, codes)
         _, variance = take_codes(scope, self.variance[None], observed, codes)
         _, slopes = take_codes(scope, self.coefficients[None], observed, codes)
-        lead = [1] * len(rest)
+        ones = [1] * len(discrete)  # lengths of axes along which a column is broadcast
         # The density is normal in the residual r - a^T x. The vector x holds the free variables
         # among child and continuous parents. The loadings a are 1 for the child and -slope for a
         # parent, and r is the mean less the loadings of observed variables times their values.
@@ -162,7 +162,7 @@ class GaussianCPD(CPD):
         for variable, loading in loadings:
             if variable in evidence:
                 column = evidence.columns[variable].astype(np.float64, copy=False)
-                residual = residual - loading * column.reshape(-1, *lead)
+                residual = residual - loading * column.reshape(-1, *ones)
             else:
                 free.append(variable)
                 free_loadings.append(loading)
@@ -172,21 +172,21 @@ class GaussianCPD(CPD):
         if not free:
             # 0, the log of one, where the child is missing.
             logs = constant - half_square(deviation[..., None])
-            return Factor.from_log(rest, np.where(np.isnan(logs), 0.0, logs))
+            return Factor.from_log(discrete, np.where(np.isnan(logs), 0.0, logs))
         # Divided by the standard deviation, the residual r - a^T x has variance one.
         scaled = [loading / scale for loading in free_loadings]
-        row = np.stack(np.broadcast_arrays(*scaled), axis=-1)
+        form = np.stack(np.broadcast_arrays(*scaled), axis=-1)
         shape = np.broadcast_shapes(constant.shape, deviation.shape)
         constant = np.broadcast_to(constant, shape)
-        row = np.broadcast_to(row, (*shape, len(free)))
+        form = np.broadcast_to(form, (*shape, len(free)))
         missing = np.isnan(deviation)
         if missing.any():  # the child is missing: its density integrates to one for all parents
             constant = np.where(missing, 0.0, constant)
-            row = np.where(missing[..., None], 0.0, row)
+            form = np.where(missing[..., None], 0.0, form)
             deviation = np.where(missing, 0.0, deviation)
         deviation = np.broadcast_to(deviation, shape)
         # One linear form for each CPD: an axis of length one before that of the variables.
-        return GaussianFactor(rest, free, constant, row[..., None, :], deviation[..., None])
+        return GaussianFactor(discrete, free, constant, form[..., None, :], deviation[..., None])
 
     @classmethod
     def adders(
@@ -288,10 +288,10 @@ class _Piece(NamedTuple):
         """Return the factor for given values of the observed variables, shape (n_observed,)."""
         targets = self.offsets - self.slopes @ values
         # The factor is exp(constant - |A x - b|^2 / 2), where b is minus the mixing of the targets.
-        left = (self.mixing @ targets[..., None])[None, ..., 0]
+        mixed = (self.mixing @ targets[..., None])[None, ..., 0]
         if self.free:
-            return GaussianFactor(self.scope, self.free, self.constant, self.loadings, -left)
-        return Factor.from_log(self.scope, self.constant - half_square(left))
+            return GaussianFactor(self.scope, self.free, self.constant, self.loadings, -mixed)
+        return Factor.from_log(self.scope, self.constant - half_square(mixed))
 
 
 class Integrated:
@@ -318,7 +318,7 @@ class Integrated:
         plan = make_plan(map(potential_scope, factors), [*rows, *keep])
         self.is_small = plan.largest_table <= _MAX_ENTRIES
         left: list[Potential] = []
-        if self.is_small:
+        if self.is_small:  # otherwise the CPDs are used as they are
             left = remaining(factors, plan, {})
         self._pieces = [self._piece(p, rows) for p in left if isinstance(p, GaussianFactor)]
 

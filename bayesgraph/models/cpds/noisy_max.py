@@ -145,12 +145,14 @@ class CanonicalCPD(base.CPD):
             for parent in self.parents
         ]
         values = self.distributions(codes)
+        # Without parents, the values have no axis of rows.
         logs = log_of(values if self.parents else values[None])
         return base.reduced([*free, self.variable], logs, evidence)
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
         shares = self.distributions([parents[parent] for parent in self.parents])
+        # Each draw has a distribution of its own; without parents all draws share one.
         rows = np.arange(n) if self.parents else np.zeros(n, dtype=np.intp)
         return base.draw_states(shares.reshape(-1, self.variable.cardinality), rows, random)
 
@@ -162,6 +164,8 @@ class AdditiveCPD(CanonicalCPD):
     arrays, one for each parent with a row for each of its states, and an array without parents.
     """
 
+    # Both arguments: an array for each parent, with a row for each of its states; and that without
+    # parents, to which rows of the others are added one after the other.
     _parts: tuple[Floats, ...]
     _start: Floats
 
@@ -184,8 +188,8 @@ class AdditiveCPD(CanonicalCPD):
         start = self._start
         for parent, part in zip(self.parents, self._parts, strict=True):
             start = self._added(start, part[values[parent]]) if parent in values else start
-        rest = [k for k, parent in enumerate(self.parents) if parent not in values]
-        return self._with([self.parents[k] for k in rest], [self._parts[k] for k in rest], start)
+        kept = [k for k, parent in enumerate(self.parents) if parent not in values]
+        return self._with([self.parents[k] for k in kept], [self._parts[k] for k in kept], start)
 
     def with_parent(self, parent: Variable) -> base.CPD:
         """Return the CPD with one more parent, which has no effect; see CPD."""
@@ -204,6 +208,7 @@ class AdditiveCPD(CanonicalCPD):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of all parents, one below the other, and the other one; see CPD."""
+        # No rows, but an array to concatenate if there are no parents.
         nothing = np.empty((0, *np.shape(self._nothing)))
         parts = np.concatenate([nothing, *self._parts])
         return dict(zip(self.other_arrays, (parts, np.asarray(self._start)), strict=True))
@@ -254,6 +259,7 @@ def parts_of(array: Any, parents: Sequence[Discrete]) -> list[Any]:
     """
     begins = [0, *itertools.accumulate(parent.cardinality for parent in parents[:-1])]
     whole = np.asarray(array)
+    # The last part takes all that is left (a slice up to None).
     return [whole[slice(*ends)] for ends in itertools.pairwise([*begins, None])] if parents else []
 
 
@@ -380,6 +386,7 @@ class NoisyMaxCPD(AdditiveCPD):
 
     @property
     def _nothing(self) -> Floats:
+        """The distribution (1, 0, ..., 0): the child's first state is that of no effect."""
         return np.asarray(np.eye(1, len(self.leak))[0])
 
     def with_parent_summed(self, table: TableCPD) -> base.CPD | None:
@@ -488,6 +495,7 @@ class NoisyOrCPD(NoisyMaxCPD):
         background = base.checked_numbers(leak, (), what=f"{title}: leak")
         every = np.concatenate([*self.probabilities, background[None]])
         if not 0 <= every.min() <= every.max() <= 1:
+            # The message has the first array with such a number.
             parts = (*self.probabilities, background)
             wrong = next(part for part in parts if not 0 <= part.min() <= part.max() <= 1)
             raise CPDError(f"{what} and leak lie between 0 and 1; got {wrong!r:.200}.")
@@ -502,6 +510,7 @@ class NoisyOrCPD(NoisyMaxCPD):
         self._parts, self._start = self.probabilities, background
 
     def _added(self, start: Floats, part: Floats) -> Floats:
+        """Return ``1 - (1 - start) (1 - part)``, so that small probabilities keep their digits."""
         return start + (1.0 - start) * part
 
     @property
@@ -517,6 +526,7 @@ def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
     """
     table = base.checked_shares(values, scope, what=what)
     sums = table.sum(axis=-1, keepdims=True)
+    # The tolerance is the rounding error of a sum of as many numbers.
     table = table / np.where(np.abs(sums - 1.0) < 1e-15 * (1 + table.shape[-1]), 1.0, sums)
     table.flags.writeable = False
     return table

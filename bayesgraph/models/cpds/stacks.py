@@ -162,6 +162,7 @@ def _layout(groups: Sequence[Sequence[_V]], at: Mapping[_V, int]) -> tuple[NDArr
 
 
 def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
+    """Return where pieces of given lengths start, one after the other, and where the last ends."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
@@ -267,6 +268,7 @@ class Combination:
                 stacks = kind.adders(alike, scope, observed)
                 adders += stacks or [_One(cpd, scope) for cpd in alike]
             sums[free] = _Sum(scope, tuple(adders))
+        # Few free variables first: `potentials` relies on the empty set in the first place.
         return cls(tuple(alone), dict(sorted(sums.items(), key=lambda item: len(item[0]))))
 
     def potentials(self, evidence: Evidence) -> list[Potential]:

@@ -189,7 +189,7 @@ class Trees:
         """The nodes that split, by depth: of the roots, then of the nodes below, and so on."""
         levels = []
         level = self.roots.astype(np.int64)
-        while len(level := level[self.feature[level] >= 0]):
+        while len(level := level[self.feature[level] >= 0]):  # without leaves
             levels.append(level)
             level = np.concatenate([self.below[level], self.below[level] + 1])
         return levels
@@ -245,6 +245,7 @@ class Trees:
 
     @cached_property
     def _is_number(self) -> NDArray[np.bool_]:
+        """Whether each parent is a number, which has no groups of states."""
         return np.array([not len(group) for group in self.groups], dtype=bool)
 
     @cached_property
@@ -296,7 +297,9 @@ class Trees:
             Groups of states, and numbers; 255, or NaN, where missing.
         """
         if self._table.dtype == np.uint8 and len(places) == len(self.groups) > 0:
-            return self._table[places[:, None], columns]
+            # The code -1 takes the last column, that of a missing value.
+            groups: NDArray[Any] = self._table[places[:, None], columns]
+            return groups
         codes = np.full((len(self.groups), n_rows), self._missing)
         for place, column in zip(places.tolist(), columns, strict=True):
             codes[place] = column if self._is_number[place] else self._table[place, column]
@@ -316,7 +319,8 @@ class Trees:
 
     def logs(self, codes: NDArray[Any], share: Floats) -> Floats:
         """Return the logarithms of `means`, also of those that underflow."""
-        # The rare terms of a row are the log of a sum over trees, which is not yet divided.
+        # The rare terms of a row are the log of a sum over trees, which is not yet divided. With
+        # weights of one, `log_integral` is a log-sum-exp over the first axis.
         means, rare = self._sums(codes, share)
         logs = log_of(means)
         if np.maximum.reduce(rare, axis=None, initial=-np.inf) > -np.inf:
@@ -398,16 +402,18 @@ class Trees:
         wanted = np.zeros(len(self.groups) + 1, dtype=bool)
         wanted[list(priors)] = True
         discrete = {j: prior for j, prior in priors.items() if len(self.groups[j])}
-        groups = np.zeros((len(wanted), max(map(len, discrete.values()), default=0)))
+        # A row for each parent, with the probabilities of its groups.
+        probabilities = np.zeros((len(wanted), max(map(len, discrete.values()), default=0)))
         for place, prior in discrete.items():
-            groups[place, : len(prior)] = prior
+            probabilities[place, : len(prior)] = prior
         # Then `share` has probabilities of groups at splits on discrete parents, not yet divided by
         # that of what reaches the node; and the ends of intervals at splits on numbers.
-        tree_kernels.branches_of(wanted, groups, self.arrays, share)
+        tree_kernels.branches_of(wanted, probabilities, self.arrays, share)
         for place in priors.keys() - discrete.keys():
             nodes = np.flatnonzero(self.feature == place)
             low, high = share[:, nodes].copy()
-            # A threshold outside the interval sends the whole interval to one branch.
+            # A threshold outside the interval sends the whole interval to one branch. The CPD of
+            # the number has no parents, and so a single column.
             middle = np.clip(self.threshold[nodes], low, high)
             for side, ends in zip(share, ((low, middle), (middle, high)), strict=True):
                 side[nodes] = priors[place].log_interval(*ends)[:, 0]
@@ -531,12 +537,14 @@ class TreesCPD(CPD):
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the table given values of some parents, if all others are discrete; see CPD."""
         fixed = [parent for parent in self.parents if parent in values]
-        rest = [p for p in self.discrete_parents if p not in values]
-        cells = math.prod([parent.cardinality for parent in rest])
-        if not fixed or len(fixed) + len(rest) < len(self.parents) or cells > _MAX_CELLS:
+        free = [p for p in self.discrete_parents if p not in values]
+        cells = math.prod([parent.cardinality for parent in free])
+        # Fewer than all parents are fixed or discrete if a number remains. Then the base class
+        # refuses, and so it does where the table would be too large.
+        if not fixed or len(fixed) + len(free) < len(self.parents) or cells > _MAX_CELLS:
             return super().with_parents_set(values)
         factor = self.potential(Evidence(1, {v: np.array([values[v]]) for v in fixed}))
-        return TableCPD(self.variable, np.exp(factor.aligned([*rest, self.variable])[0]), rest)
+        return TableCPD(self.variable, np.exp(factor.aligned([*free, self.variable])[0]), free)
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> TreesCPD:
         """Return the CPD that sums out the given root parents in rows where they are missing.
@@ -650,6 +658,7 @@ class TreesCPD(CPD):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the trees, integers in the smallest type for them; see CPD."""
+        # One after the other; with an empty array, so that there is one without parents too.
         groups = np.concatenate([*self.trees.groups, np.empty(0, dtype=np.int32)])
         return {
             name: _narrowed(groups if name == "groups" else getattr(self.trees, name))
@@ -711,16 +720,16 @@ class TreesCPD(CPD):
 
     def _path(self, leaf: int, above: NDArray[np.intp]) -> str:
         """Return the path to a leaf as text; ``above[node]`` is the parent node of each node."""
-        taken: list[tuple[Variable, Branch]] = []
+        branches: list[tuple[Variable, Branch]] = []
         # Upwards, from each node to the head of the split, perhaps of many branches, above it.
         while (node := int(above[leaf])) >= 0:
             head = int(self.trees.heads[node])
             branch = next(b for b in self.trees.branches(head) if b.node == leaf)
-            taken.append((self.parents[self.trees.feature[head]], branch))
+            branches.append((self.parents[self.trees.feature[head]], branch))
             leaf = head
         conditions: list[str] = []
         possible: dict[Variable, NDArray[np.bool_]] = {}
-        for parent, branch in reversed(taken):
+        for parent, branch in reversed(branches):
             # States that a split nearer to the root sent elsewhere are left out.
             states = branch.states & possible.get(parent, np.True_)
             possible[parent] = states
@@ -925,6 +934,7 @@ def _check_links(trees: Trees, n_parents: int, what: str) -> None:
 def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees:
     """Check thresholds and states of all splits; return the trees without those of no meaning."""
     feature, groups = trees.feature, trees.groups
+    # With a zero, so that there is a maximum without discrete parents too.
     present = np.concatenate([*groups, np.zeros(1, dtype=np.int32)])
     n_words = int(present.max()) // 64 + 1
     if (present < 0).any() or trees.states.shape[1] != n_words:

@@ -66,7 +66,8 @@ class NegativeBinomialCPD(DensityCPD):
 
     def _tail(self, x: Floats, side: float, r: Floats, b: Floats) -> Floats:
         """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
-        # The regularised incomplete beta function takes fractional r, unlike nbdtr.
+        # P(child < n) is the regularised incomplete beta function I_p(r, n) at p = b / (b + 1), and
+        # 1 - I_p(r, n) = I_(1-p)(n, r). It takes fractional r, unlike `nbdtr`.
         n = np.floor(np.maximum(x, 0.0)) + 1.0
         arguments = (r, n, b / (b + 1.0)) if side > 0 else (n, r, 1.0 / (b + 1.0))
         return np.where(x >= 0, scipy.special.betainc(*arguments), float(side < 0))
@@ -91,7 +92,8 @@ def _solve_negative_binomial(x: Floats, weights: Floats, _: float) -> Sequence[f
     The mean of the fitted distribution equals the sample mean. The shape is a root of the score,
     which exists if and only if the sample variance exceeds the mean (Levin and Reeds 1977).
     Otherwise the likelihood increases with the shape towards the Poisson distribution, and the
-    largest shape of the search is returned.
+    largest shape of the search is returned. The third argument, a bound of the squared scale, is
+    for families that have a scale.
     """
     share = weights / weights.sum()
     mean = float(share @ x)
@@ -104,6 +106,7 @@ def _solve_negative_binomial(x: Floats, weights: Floats, _: float) -> Sequence[f
         r = np.exp(log_shape)
         return float(share @ (digamma(x + r) - digamma(r)) - np.log1p(mean / r))
 
+    # There is a root, and it is below the largest shape: the score falls from plus to minus.
     if share @ (x - mean) ** 2 > mean and score(np.log(largest)) < 0:
         shape = float(
             np.exp(scipy.optimize.brentq(score, np.log(_SMALLEST), np.log(largest), xtol=1e-13))
@@ -163,8 +166,8 @@ class PoissonCPD(DensityCPD):
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         """Add log probabilities by one matrix product for all configurations; see Plate."""
-        values = self._numbers(evidence)
-        rate = self._flat("rate")
+        values = self._numbers(evidence)  # (n_rows, n children)
+        rate = self._flat("rate")  # (cells, n children), as `out` has the shape (cells, n_rows)
         # The sum over children of x log(rate) - rate - log(x!); missing counts add nothing.
         there = ~np.isnan(values)
         counts = np.where(there, values, 0.0)
@@ -200,10 +203,13 @@ def _estimate_poisson(
     rows = summary.moments.count[:, place]
     events = rows * summary.moments.mean[:, place]
     overall = summary.overall
-    # The mean of each column, of which there may be no event, or not even a row.
-    half = safe_divide(np.full(len(columns), 0.5), overall.count[0, place])
-    centre = np.maximum(overall.mean[0, place], np.where(half > 0, half, 0.5))
+    # The mean m of each column over all classes: without events, half an event divided by the
+    # number of rows, and without rows half an event.
+    least = safe_divide(np.full(len(columns), 0.5), overall.count[0, place])
+    centre = np.maximum(overall.mean[0, place], np.where(least > 0, least, 0.5))
+    # One pseudo-count for each column, in rows.
     alpha = np.array([float(smoothing.pseudo_counts(child, 1).reshape(-1)[0]) for child in columns])
+    # Parameters of the gamma posterior of each rate.
     shape, exposure = events + alpha * centre, rows + alpha
     if smoothing.estimation == "predictive":
         positive = np.maximum(shape, _NEVER), np.maximum(exposure, _NEVER)

@@ -41,7 +41,10 @@ from bayesgraph.statistics import (
 _MIN_DOF, _MAX_DOF = 1.0, 1e6
 # Degrees of freedom from which the expected information is computed by its limit.
 _MANY_DOF = 300.0
+# Maximum numbers of steps of Fisher scoring, and of halvings of a step.
 _STUDENT_STEPS, _HALVINGS = 500, 40
+# Expected gain of a step that ends the scoring, and relative fall of the likelihood that passes as
+# rounding error.
 _DECREMENT, _ROUNDING = 1e-20, 1e-9
 # Minimum of scales, in place of 0.
 _NEVER = 1e-300
@@ -127,7 +130,8 @@ def _solve_student(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
         step = np.zeros(3)
         step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])
         decrement = float(score @ step)  # twice the gain to expect; small at the maximum
-        # All components are shortened alike, so that the step remains a direction of ascent.
+        # Log scale and log dof change by at most 2. All components are shortened alike, so that the
+        # step remains a direction of ascent.
         step *= min(1.0, 2.0 / max(np.abs(step[1:]).max(), _NEVER))
         for _ in range(_HALVINGS):
             moved = np.clip(at + step, lower, upper)
@@ -136,11 +140,11 @@ def _solve_student(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
                 break
             step = step / 2.0
         else:
-            break
+            break  # no step along this direction raises the likelihood any more
         at, value = moved, new
         if decrement < _DECREMENT:
             break
-    # At the bound without smoothing there is no scale; 0 is refused.
+    # Without smoothing (`bound` is 0) equal values have no scale; their scale 0 is refused later.
     scale = float(np.exp(at[1])) if at[1] > lower[1] or bound > 0 else 0.0
     return float(at[0]), scale, float(np.exp(at[2]))
 
@@ -175,6 +179,7 @@ def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
     scale, v = np.exp(at[1:])
     z = (x - at[0]) / scale
     pull = (v + 1) / (v + z**2)  # the weight of each value, which is small for outliers
+    # Twice the derivative by v; that by log(v) has another factor v (chain rule).
     by_dof = digamma((v + 1) / 2) - digamma(v / 2) - 1 / v
     by_dof += share @ (pull * z**2 / v - np.log1p(z**2 / v))
     score = np.array([share @ (pull * z) / scale, share @ (pull * z**2) - 1, 0.5 * v * by_dof])
@@ -229,6 +234,7 @@ def from_moments(
         Moments over all rows.
     smoothing : Smoothing
     """
+    # Arrays have the shape (n_classes, n_columns); `overall` is of one group, the only one [0].
     mean = np.where(moments.count > 0, moments.mean, overall.mean)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
     towards = smoothing.pooled(moments.count, moments.square)  # variances to shrink towards
@@ -266,6 +272,7 @@ def _predictive(
     n = moments.count
     dof = np.where(n > 0, n - 1.0, 0.0) + smoothing.rows
     if not (dof > 0).all():
+        # The second index is that of the column; NaN counts as too few.
         short = columns[int(np.argwhere(~(dof > 0))[0][1])].name
         raise DataError(
             f"estimation='predictive' takes two rows in every class, or a positive shrinkage; "
@@ -278,7 +285,7 @@ def _predictive(
 
 
 def _check_variance(columns: tuple[Continuous, ...], variance: Floats) -> None:
-    """Raise a DataError if the variance of a column is zero in some class."""
+    """Raise a DataError if a variance is zero or NaN; their shape is (n_classes, n_columns)."""
     if not (variance > 0).all():
         name = columns[int(np.argwhere(~(variance > 0))[0][1])].name
         raise DataError(
@@ -364,7 +371,7 @@ def _estimate_lognormal(
         )
     columns = tuple(child for child in children if isinstance(child, Continuous))
     moments = source.summary(Moments(columns, ("log",), target)).moments
-    overall = moments.merged((target.cardinality,), 0)
+    overall = moments.merged((target.cardinality,), 0)  # over all classes
     plate = from_moments(columns, target, moments, overall, smoothing)[0]
     assert isinstance(plate, GaussianPlate)  # not the predictive
     return [LogNormalCPD(columns, plate.mean, plate.variance, [target])]
@@ -385,6 +392,7 @@ LOGNORMAL = LeafFamily(
 
 # Shape above which the first terms of the asymptotic series are exact.
 _LARGE_SHAPE = 1e3
+# The iteration converges in about four steps; more change nothing.
 _GAMMA_STEPS = 20
 
 
@@ -454,7 +462,7 @@ def solve_gamma(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
     for _ in range(_GAMMA_STEPS):
         # The gap is log(shape) - digamma(shape), without cancellation for large shapes.
         large = shape > _LARGE_SHAPE
-        a = np.where(large, 1.0, shape)
+        a = np.where(large, 1.0, shape)  # 1 stands in where the series is used instead
         gap = np.where(large, 1 / (2 * shape) + 1 / (12 * shape**2), np.log(a) - digamma(a))
         slope = np.where(large, -1 / (2 * shape**2) - 1 / (6 * shape**3), 1 / a - polygamma(1, a))
         shape = 1.0 / (1.0 / shape + (gap - s) / (shape**2 * slope))
@@ -542,6 +550,7 @@ EXPONENTIAL = from_means(
 # --------------------------------------------------- Beta distributions of numbers between 0 and 1
 
 
+# Maximum number of Newton steps, and relative change of a and b that ends them.
 _BETA_STEPS = 100
 _BETA_PRECISION = 1e-14
 

@@ -74,7 +74,7 @@ class HistogramCPD(NumbersPlate):
         self._set_family(variable, parents)
         what = self.title
         array = base.checked_numbers(edges, (np.size(edges),), what=f"{what}: edges")
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # widths that overflow are refused below
             widths = np.diff(array)
         if len(array) < 2 or not ((widths > 0).all() and np.isfinite(widths.sum())):
             raise CPDError(
@@ -84,7 +84,8 @@ class HistogramCPD(NumbersPlate):
         self.edges = array
         cells = Discrete(("cells of", self.variable.name), range(len(self.edges) + 1))
         self.values = base.checked_shares(values, (*self.parents, cells), what=what)
-        # A tail's density at the outermost edge is its probability times shape / range.
+        # Log densities of bins, and of tails at the outermost edges, with the shape of `values`. A
+        # tail's density there is its probability times shape / range.
         scale = np.concatenate([[self._range / _SHAPE], widths, [self._range / _SHAPE]])
         self._log_density = log_of(self.values) - log_of(scale)
 
@@ -101,6 +102,7 @@ class HistogramCPD(NumbersPlate):
         """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
         x = np.ascontiguousarray(self._numbers(evidence)[:, 0])
         for logs, density in zip(out, self._log_density.reshape(self.cells, -1), strict=True):
+            # The density of a Lomax tail has a power one above that of its probability.
             row_kernels.add_histogram(logs, x, self.edges, density, _SHAPE + 1.0)
 
     def cdf(self, x: ArrayLike) -> Floats:
@@ -113,12 +115,12 @@ class HistogramCPD(NumbersPlate):
         share = (inside - self.edges[at - 1]) / (self.edges[at] - self.edges[at - 1])
         # The function is linear within a bin, and that of a Lomax tail beyond the edges.
         below = np.cumsum(self.values, axis=-1)
-        whole = below[..., at - 1] + share * self.values[..., at]
+        within = below[..., at - 1] + share * self.values[..., at]
         beyond = (1.0 + np.abs(points - inside) / self._range) ** -_SHAPE
-        # Axes of points behind those of the parents.
+        # The parents' axes come first, then those of the points, on which tails have length 1.
         lead = (Ellipsis, *[None] * points.ndim)
         left, right = self.values[..., 0][lead], self.values[..., -1][lead]
-        result = np.where(points < self.edges[0], left * beyond, whole)
+        result = np.where(points < self.edges[0], left * beyond, within)
         return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
 
     def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
@@ -152,7 +154,8 @@ class HistogramCPD(NumbersPlate):
         low, high = low[:, None], high[:, None]
         # Lengths of the part of each bin in each interval, shape (m, n_cells); negative if none.
         inside = np.minimum(high, self.edges[1:]) - np.maximum(low, self.edges[:-1])
-        # The distances in both tails at which the interval begins and ends.
+        # The distances in the lower and the upper tail (two columns) at which the interval begins
+        # and ends; equal if it has no part of the tail.
         near = np.maximum(np.hstack([first - high, low - last]), 0.0)
         far = np.maximum(np.hstack([first - low, high - last]), near)
         # Shares of the tails: (1 + near/s)^-3 - (1 + far/s)^-3, without cancellation.
@@ -168,6 +171,7 @@ class HistogramCPD(NumbersPlate):
         shares = self.values.reshape(-1, len(self._sides))
         cell = base.draw_states(shares, self._cell(parents, n), random)
         u = random.random(n)
+        # Bins are uniform. A tail starts at its edge and has no width, but reaches beyond.
         starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
         widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])
         # 1 - u lies in (0, 1]: the inverse of the tail's distribution function stays finite.
@@ -266,6 +270,7 @@ class KernelDensityCPD(NumbersPlate):
         points = self._parameter("values", values, total)
         mass = self._parameter("weights", weights, total, above=0.0)
         # The number of points of each density: all cells of the first child, then of the second.
+        # Density d has the points from _stops[d] up to, but not including, _stops[d + 1].
         lengths = self.counts.reshape(self.cells, -1).T.reshape(-1)
         self._stops: NDArray[np.int64] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         # Kernels take the points of each density in ascending order; `density` says whose each is.
@@ -286,8 +291,12 @@ class KernelDensityCPD(NumbersPlate):
         return self._of(range(len(self.children)), parents, cells)
 
     def _of(self, at: Sequence[int], parents: Sequence[Any], cells: NDArray[np.intp]) -> Self:
-        """Return the plate of some children with other parents; see `CPD._of_cells`."""
-        # Density d is that of child d // cells in cell d % cells; `cells` are those of this plate.
+        """Return the plate of some children with other parents; see `CPD._of_cells`.
+
+        The children are those at the indices `at`. `cells` has an axis for each of `parents`, and
+        holds the parent configurations of this plate whose densities are taken.
+        """
+        # Density d is that of child d // self.cells in configuration d % self.cells.
         densities = (np.array(at)[:, None] * self.cells + cells.reshape(-1)).reshape(-1)
         points = np.concatenate([np.arange(*self._stops[d : d + 2]) for d in densities.tolist()])
         lengths, widths = (a.reshape(self.cells, -1) for a in (self.counts, self.bandwidth))
@@ -309,14 +318,15 @@ class KernelDensityCPD(NumbersPlate):
         """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
         values, bandwidth = self._numbers(evidence), self.bandwidth.reshape(self.cells, -1)
         arrays = (out, values, self.values, self.weights, self._stops, bandwidth)
+        # The cost of a row: some 16 operations for each point, as each takes an exponential.
         by_rows(row_kernels.add_kernel_densities, arrays, len(values), 16 * len(self.values))
 
     def _kernels(self, cell: int) -> tuple[Floats, Floats, float]:
         """Return points, weights that sum to one, and bandwidth of the first child in a cell."""
-        part = slice(self._stops[cell], self._stops[cell + 1])
-        weights = self.weights[part]
+        points = slice(self._stops[cell], self._stops[cell + 1])
+        weights = self.weights[points]
         width = self.bandwidth.reshape(self.cells, -1)[cell, 0]
-        return self.values[part], weights / weights.sum(), float(width)
+        return self.values[points], weights / weights.sum(), float(width)
 
     def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
         """Return probabilities of at most, or more than, x in configurations; see `DensityCPD`."""
@@ -346,6 +356,7 @@ class KernelDensityCPD(NumbersPlate):
         for k, cell in enumerate(distinct.tolist()):
             values, weights, width = self._kernels(cell)
             mean = weights @ values
+            # The variance of a mixture: that of the means, plus that of each kernel.
             moments[:, k] = mean, weights @ (values - mean) ** 2 + width**2
         mean, variance = moments[:, places]
         return mean, variance
@@ -410,9 +421,9 @@ def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: 
     # Differences from the first value, so that the spread of equal values is exactly zero.
     away = values - values[0]
     spread = float(np.sqrt(weights @ (away - weights @ away / total) ** 2 / total))
-    factor = 1.06  # Scott's rule
+    factor = 1.06  # Scott's rule: 1.06 s n^(-1/5) for the standard deviation s and n rows
     if smoothing.bandwidth == "silverman":
-        factor = 0.9
+        factor = 0.9  # Silverman's rule: 0.9 min(s, interquartile range / 1.34) n^(-1/5)
         # Each value is at the middle of its weight. The quartiles of a Gaussian are 1.34 standard
         # deviations apart.
         places = (np.cumsum(weights) - 0.5 * weights) / total

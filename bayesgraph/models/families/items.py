@@ -139,7 +139,7 @@ class CountTable:
 
     kind: str
     logs: Floats
-    whole = True
+    whole = True  # values are whole numbers
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ class CountTable:
         x = points[..., 0]  # `points` has shape (..., 1)
         top = self.logs.shape[1] - 1
         possible = (x >= 0) & (x <= top) & (x == np.floor(x))
-        logs = self.logs.T[np.where(possible, x, 0).astype(np.intp)]
+        logs = self.logs.T[np.where(possible, x, 0).astype(np.intp)]  # shape (..., k)
         logs = np.where(possible[..., None], logs, -np.inf)
         return np.where(np.isnan(x)[..., None], np.nan, logs)
 
@@ -214,7 +214,7 @@ def known_counts(
         is_missing = np.isnan(counts.data)
         if not is_missing.any():
             return counts, None
-        # Missing counts are stored entries, NaN: the same places with other numbers say all.
+        # Missing counts are stored as NaN: both results have entries in the same places.
         filled = counts.copy()
         filled.data = np.where(is_missing, 0.0, counts.data)
         absent = counts.copy()
@@ -293,6 +293,13 @@ class Weights:
     ----------
     logs : ndarray, shape (cells, n)
         Logarithms by parent configuration (cell); minus infinity times a count of 0 is 0.
+
+    Attributes
+    ----------
+    finite : ndarray, shape (cells, n)
+        The logarithms, with 0 in the place of minus infinity.
+    impossible : ndarray, shape (n, cells), or None
+        1 for minus infinity, else 0; None if all logarithms are finite.
     """
 
     def __init__(self, logs: Floats) -> None:
@@ -315,11 +322,13 @@ class Weights:
             counts = present(counts, threshold)
         if not is_sparse(counts):
             out += self.finite @ counts.T  # twice as fast as the product of the rows
+        # Cell by cell is faster where counts are more than weights, and weights exceed the cache.
         elif len(out) <= _FEW_CELLS or counts.nnz > self.finite.size > _CACHED:
             for cell, table in zip(out, self.finite, strict=True):
                 cell += counts @ table
         else:
             out += (counts @ self.finite.T).T
+        # A document with an item of probability zero is impossible.
         if self.impossible is not None:
             out[((counts @ self.impossible) > 0).T] = -np.inf
 
@@ -367,7 +376,7 @@ class MultinomialCPD(ItemsCPD):
         lengths: ArrayLike | None = None,
     ) -> None:
         self._set_family(variable, parents)
-        above = -np.finfo(float).tiny
+        above = -np.finfo(float).tiny  # `_parameter` takes greater numbers only: 0 is one
         self.probabilities = self._parameter(
             "probabilities", probabilities, self._shape, above=above
         )
@@ -421,8 +430,9 @@ class MultinomialCPD(ItemsCPD):
         share = self._shares[cells, place][:, None]
         count = np.arange(length + 1.0)
         orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
-        chosen, rest = scipy.special.xlogy(count, share), length - count
-        return np.asarray(orders + chosen + scipy.special.xlog1py(rest, -share))
+        # log(share^count (1 - share)^others), where 0 log(0) is 0.
+        chosen, others = scipy.special.xlogy(count, share), length - count
+        return np.asarray(orders + chosen + scipy.special.xlog1py(others, -share))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """Return a term, count times log probability, for each item that occurs in the row.
@@ -432,7 +442,7 @@ class MultinomialCPD(ItemsCPD):
         counts, missing = known_counts(evidence, self.variable)
         row = dense_row(counts)
         at = np.flatnonzero(row)
-        logs = self._logs[:, at].T
+        logs = self._logs[:, at].T  # (items that occur, cells)
         if missing is not None:
             logs = logs - _log_positive(known_mass(self._shares, missing[1]))
         return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
@@ -456,7 +466,7 @@ class MultinomialCPD(ItemsCPD):
         for c in np.unique(cell).tolist():
             weights = self.lengths.reshape(self.cells, -1)[c]
             rows = np.flatnonzero(cell == c)
-            if weights.any():
+            if weights.any():  # otherwise no document was seen, and those drawn are empty
                 length[rows] = random.choice(
                     LENGTHS[: len(weights)].astype(np.int64), len(rows), p=weights / weights.sum()
                 )
@@ -529,6 +539,7 @@ class DirichletMultinomialCPD(ItemsCPD):
             rows, absent = missing
             total[:, rows] = known_mass(a, absent).T
         n = np.asarray(counts.sum(axis=1)).reshape(-1)
+        # The total is 0 if no count is known; n is then 0, too.
         out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
 
     def _item_shares(self) -> Floats:
@@ -542,13 +553,13 @@ class DirichletMultinomialCPD(ItemsCPD):
         """
         a = self.concentration.reshape(self.cells, -1)[cells]
         chosen = a[:, place, None]
-        rest = np.delete(a, place, axis=1).sum(axis=1)[:, None]
-        if a.shape[1] == 1:  # the only item
+        others = np.delete(a, place, axis=1).sum(axis=1)[:, None]
+        if a.shape[1] == 1:  # the only item: its count is the length
             return np.where(np.arange(length + 1) == length, 0.0, -np.inf) + np.zeros_like(chosen)
         count = np.arange(length + 1.0)
         orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
         return np.asarray(
-            orders + betaln(chosen + count, rest + length - count) - betaln(chosen, rest)
+            orders + betaln(chosen + count, others + length - count) - betaln(chosen, others)
         )
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
@@ -715,27 +726,28 @@ class PresenceCPD(ItemsCPD):
         """
         yes, no = self._logs
         certain = np.isneginf(no)
-        absent = np.where(certain, 0.0, no)
-        return Weights(yes - absent), absent, certain
+        absence = np.where(certain, 0.0, no)
+        return Weights(yes - absence), absence, certain
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log potentials of rows of counts to `out`, shape (cells, n_rows); see `Plate`."""
         counts, missing = known_counts(evidence, self.variable)
         # As if all items were absent, and the log odds of those that are present.
-        odds, finite, certain = self._terms
+        odds, absence, certain = self._terms
         odds.add(counts, out, self.threshold)
-        out += finite.sum(axis=1, keepdims=True)
+        out += absence.sum(axis=1, keepdims=True)
         if missing is not None:
-            rows, absent = missing
-            out[:, rows] -= (absent @ finite.T).T
+            # Items with missing counts (1 in `unknown`) add nothing.
+            rows, unknown = missing
+            out[:, rows] -= (unknown @ absence.T).T
         if certain.any():
-            # A document in which a certain item is known to be absent is impossible.
-            # Of certain items, those present and those missing must be all.
+            # A document in which a certain item is known to be absent is impossible: each certain
+            # item is present, or its count is missing. Shapes are (cells, n_rows).
             there = present(counts, self.threshold)
             needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
             present_items = (there @ certain.T.astype(np.float64)).T
             if missing is not None:
-                present_items[:, rows] += (absent @ certain.T.astype(np.float64)).T
+                present_items[:, rows] += (unknown @ certain.T.astype(np.float64)).T
             out[present_items < needed] = -np.inf
 
     def _item_shares(self) -> Floats:
@@ -761,6 +773,7 @@ class PresenceCPD(ItemsCPD):
         count = max(1.0, math.floor(self.threshold) + 1.0)
         cell = self._cell(parents, n)
         shares = self.probabilities.reshape(self.cells, -1)
+        # Blocks of rows bound the memory of dense random numbers.
         blocks = [
             scipy.sparse.csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
             for rows in np.array_split(np.arange(n), max(1, n * shares.shape[1] // 10**7))
@@ -783,6 +796,7 @@ def _estimate_presence(
         threshold = float(smoothing.threshold)
         summary: TotalsSummary = source.summary(Totals(child, target, threshold))
         alpha = smoothing.pseudo_counts(child, len(child.items))
+        # `seen` is the weight of the rows in which the item's count is known.
         there = smoothing.weighted(summary.sums, alpha)
         absent = smoothing.weighted(summary.seen - summary.sums, alpha)
         total = there + absent

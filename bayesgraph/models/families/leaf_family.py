@@ -194,6 +194,7 @@ def from_values(name: str, summary: str, cpd: type[DensityCPD], solve: SolveValu
                     np.concatenate([values[k], pooled]),
                     np.concatenate([weights[k], pseudo * share]),
                 )
+                # With alpha=0 pooled values have no weight; `solve` takes values that have some.
                 parameters[:, k, j] = solve(x[w > 0], w[w > 0], bound)
         return [_made(cpd, columns, target, list(parameters), smoothing)]
 
@@ -226,7 +227,8 @@ def location_and_scale(x: Floats, share: Floats) -> tuple[float, float]:
 
 
 def _median(ascending: Floats, share: Floats) -> float:
-    """Return the least value up to which there is half of the weight."""
+    """Return the least value up to which there is half of the weight; weights sum to one."""
+    # The index is clipped because rounding may leave the sum of weights below one half.
     return float(ascending[np.searchsorted(np.cumsum(share), 0.5).clip(max=len(ascending) - 1)])
 
 

@@ -35,6 +35,7 @@ def _estimate_tables(
     discrete = [child for child in children if isinstance(child, Discrete)]
     summary = source.singles(Singles(tuple(discrete), target))
     states = [summary.at.states(child) for child in discrete]
+    # Shape (n_classes, states of all columns), one column after the other.
     counts = np.concatenate([summary.counts[:, part] for part in states], axis=1)
     cards = np.array([child.cardinality for child in discrete])
     prior = np.concatenate([smoothing.state_counts(child) for child in discrete])
@@ -115,6 +116,7 @@ def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
     name = chosen.get(variable) or _DEFAULTS.get(kind)
     if name is not None:
         return name
+    # A subclass of a type of variable has the default of its nearest base class.
     return next(_DEFAULTS[base] for base in kind.__mro__ if base in _DEFAULTS)
 
 
@@ -152,7 +154,7 @@ def best_families(
     shape = (source.target.cardinality, len(functions), len(columns))
     moments = source.summary(Moments(tuple(columns), functions, source.target)).moments
     count = moments.count.reshape(shape)  # logarithms of numbers that are not positive are missing
-    n = count[:, 0]
+    n = count[:, 0]  # the weight of rows with a value, shape (n_classes, n_columns)
     families: dict[Variable, str] = dict.fromkeys(columns, "gaussian")
     positive = np.flatnonzero((n == count[:, 1]).all(axis=0))
     if not len(positive):
@@ -174,7 +176,7 @@ def best_families(
         a, b = densities.solve_gamma(x, log)
         others = {"lognormal": gaussian[:, 1] - log}
         others["gamma"] = a * np.log(b) - gammaln(a) + (a - 1) * log - b * x
-    # What both ends of an arc would lose: its gain, if one of them were of another family.
+    # For each column, the sum of the gains of its arcs: it would lose them in another family.
     gain_of: Counter[Name] = Counter()
     for arc, gain in gains.items():
         gain_of.update(dict.fromkeys(arc, gain))
