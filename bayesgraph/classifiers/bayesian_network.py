@@ -209,7 +209,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return OF_TABLES if self._predicts or self._weighs else super()._read()
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        """Return the structure learner that `structure` names, is, or makes of a graph."""
+        """Return the structure learner: one by its name, the user's own, or one of a given graph.
+
+        It is not asked for "auto", by which the structure is a part of what is chosen.
+        """
         if isinstance(self.structure, str):
             if self.structure not in LEARNERS:
                 near = errors.suggestion(self.structure, ("auto", *LEARNERS))

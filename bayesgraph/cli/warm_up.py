@@ -57,6 +57,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     every = models()
     first = {name: every.pop(name) for name in ("tan", "nb")}
     yield "questions to networks", partial(_ask, _network(16))
+    # Small enough that all joint states are enumerated.
     yield "questions to small networks", partial(_ask, _network(5))
     for name, make in (first | every).items():
         yield f"model {name}", partial(_fit, make, mixed, y)
@@ -79,7 +80,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _network(n: int, n_numbers: int = 0) -> bg.BayesianNetwork:
-    """Return a network with loops of n discrete variables; the states of five are enumerated."""
+    """Return a network with loops of n discrete variables, and Gaussians with a parent each."""
     rng = np.random.default_rng(0)
     variables = [bg.Discrete(f"v{i}", ["a", "b", "c"]) for i in range(n)]
     cpds: list[Any] = []

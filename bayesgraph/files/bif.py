@@ -124,6 +124,7 @@ class _Parser:
         """Return the network of the file: its variables are declared before any table is read."""
         blocks = self._blocks()
         for block in blocks["network"]:
+            # The last reading keeps a name with blanks without quotes whole.
             skip_name(" ".join(_readings(block.head)[-1]))
             body = self._text.text[slice(*block.body)]
             skip("network", "property", len(_PROPERTIES.findall(body)))

@@ -426,7 +426,8 @@ class _Reader(blocks.NodeReader):
             code = self._code(node, word)
         except blocks.TableError:
             return word
-        state: State = self._draft.variables[node.name].states[code]
+        # The code of what is impossible, -1, is that of no state.
+        state: State = word if code < 0 else self._draft.variables[node.name].states[code]
         return state
 
 

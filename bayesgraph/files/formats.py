@@ -409,7 +409,10 @@ class AnySpelling:
         return repr(value)
 
     def near(self, value: object, place: int, taken: dict[str, int]) -> str:
-        """Return the `repr` of a text that is held in place of the value."""
+        """Return the `repr` of a text for a value whose own `repr` another one has already.
+
+        It is not among the words `taken`; `place` is only for other spellings.
+        """
         text = _as_text(value)
         # The text itself, or else with the first ending of _2, _3, ... that is not in use.
         texts = chain([text], (f"{text}_{number}" for number in count(2)))

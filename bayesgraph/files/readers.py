@@ -6,7 +6,6 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -331,8 +330,8 @@ def decimals(text: bytes) -> Floats:
         If float() does not take a word.
     """
     # Arrow takes longer to begin than short texts take, and longer to import than most files.
-    if len(text) > _SHORT and "pyarrow" in sys.modules:
-        compute, arrow = import_module("pyarrow.compute"), sys.modules["pyarrow"]
+    compute, arrow = map(sys.modules.get, ("pyarrow.compute", "pyarrow"))
+    if compute is not None and arrow is not None and len(text) > _SHORT:
         try:
             one_text = arrow.scalar(text.strip(), arrow.utf8())
             words = compute.ascii_split_whitespace(one_text).values

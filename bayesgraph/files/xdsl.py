@@ -489,7 +489,10 @@ def _turned(table: NDArray[Any], cpd: CPD, turned: set[Variable]) -> NDArray[Any
 
 
 def _noisy_max(cpd: NoisyMaxCPD, turned: set[Variable]) -> Iterator[str]:
-    """Yield strengths and parameters: the state of each parent that has no effect comes last."""
+    """Yield strengths and parameters: the state of each parent that has no effect comes last.
+
+    The file has the states of the variables in `turned`, all noisy maxima, in descending order.
+    """
     strengths: list[int] = []
     rows: list[Floats] = []
     for parent, table in zip(cpd.parents, cpd.influences, strict=True):
@@ -505,7 +508,7 @@ def _noisy_max(cpd: NoisyMaxCPD, turned: set[Variable]) -> Iterator[str]:
     yield f"      <strengths>{' '.join(map(str, strengths))}</strengths>"
     yield f"      <parameters>{_numbers(parameters)}</parameters>"
     if cpd.variable.cardinality == 2 and not isinstance(cpd, NoisyOrCPD):
-        # The numbers may be those of a noisy or too.
+        # The numbers may be those of a noisy or too, which a reader would make of them.
         yield f'      <property id="{CLASS_PROPERTY}">{NoisyMaxCPD.__name__}</property>'
 
 

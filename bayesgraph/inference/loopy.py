@@ -354,6 +354,8 @@ class _FactorGraph:
         while shrinking:
             shrinking = False
             for group in self.groups:
+                # By message: `cell` has the state that each is about. A part is the messages of one
+                # axis, in the order of an array of shape (length of the axis, n_factors).
                 allowed = self.domain[self.cell]
                 for axis in range(len(group.parts)):
                     np.copyto(group.table, -np.inf, where=~group.facing(allowed, axis))
@@ -369,6 +371,7 @@ class _FactorGraph:
                 f"The factors exclude every state of {self.variables[int(empty[0])].name!r} with "
                 "this evidence: the model gives it probability zero."
             )
+        # Finite, so that sums stay so: excluded states are told by `domain`.
         self.field[~self.domain] = 0.0
 
     def _is_acyclic(self) -> bool:

@@ -429,9 +429,11 @@ class Tempered(Factors):
         return (TemperedRows if is_class else RowsWork)(self, model, question, pattern)
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
+        """Return the plan of the factors, and that of the class posterior that corrects them."""
+        # A single case has the factors of rows, and a plan for them.
         plan = super().plan(model, question, contract.Pattern(pattern.observed, pattern.soft))
         features = [v for v in pattern.observed if model.variables[v] != model.target]
         seen = contract.Pattern(tuple(features), pattern.soft, pattern.rows)  # without the class
         inner = model.network._plan_of(contract.Joint((model._index_of[model.target.name],)), seen)
-        corrected = replace(plan, solver="factors", reason="of the network")
-        return contract.Plan(keep=plan.keep, parts=(corrected, inner))
+        of_factors = replace(plan, solver="factors", reason="of the network")
+        return contract.Plan(keep=plan.keep, parts=(of_factors, inner))

@@ -598,7 +598,7 @@ class _Problem:
         alone = [Family((), (v,)) for v in self._numbers]
         # From the rows: these, and the statistics of each family without its hidden variables.
         self._of_rows = source.families([*alone, *map(self._observed, self._families)])
-        self._spread = {family: self._of_rows[family] for family in alone}
+        self._of_numbers = {family: self._of_rows[family] for family in alone}
 
     def _observed(self, family: Family) -> Family:
         """Return a family (child and parents) without its hidden variables."""
@@ -621,10 +621,11 @@ class _Problem:
         self, statistics: Mapping[Family, FamilyStatistics], smoothing: Smoothing
     ) -> BayesianNetwork:
         """Return the network with the parameters that some statistics of its families give."""
-        by_family = {**statistics, **self._spread}
+        by_family = {**statistics, **self._of_numbers}
         request = Families(tuple(by_family))
         summary = FamiliesSummary(request, tuple(by_family.values()))
         source = CountSource(self._structure.variables, None, Statistics({request: summary}))
+        # Expected counts have no missing values.
         return estimate_network(self._structure, source, smoothing, complete=True)
 
     def _drawn(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:

@@ -109,8 +109,9 @@ def budget() -> int:
 
 
 def tile_order(columns: tuple[Variable, ...], condition: Discrete | None, limit: int) -> int:
-    """Return the number of groups whose tiles take at most `limit` bytes, 1 for no tiles.
+    """Return the number of groups of columns by which a tile takes at most `limit` bytes.
 
+    A tile is all pairs of the columns of two groups; with one group there are no tiles.
     Tiles are not made smaller than of two columns, whatever they take.
     """
     n_bytes = pairs_bytes(columns, condition)

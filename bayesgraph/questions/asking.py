@@ -1166,7 +1166,7 @@ class Questionnaire(Displayed):
         DataError
             If the session has ended and no question is named.
         EvidenceError
-            If the question is the target, was asked before, or the answer does not fit it.
+            If the question is the target, is known, was asked before, or the answer does not fit.
         ImpossibleEvidenceError
             If the answer is impossible given what is known.
         """
@@ -1180,9 +1180,9 @@ class Questionnaire(Displayed):
         index = self.model._index_of[name]
         if index == self.terms.target:
             raise errors.EvidenceError(f"{name!r} is the target of the session, no question.")
-        if any(step.name == name for step in self.steps):
+        if name in self.evidence or any(step.name == name for step in self.steps):
             raise errors.EvidenceError(
-                f"{name!r} was asked before; begin another session to correct it."
+                f"{name!r} is known or was asked before; begin another session to correct it."
             )
         is_known = not (answer is None or is_missing(answer))
         evidence = {**self.evidence, name: answer} if is_known else self.evidence

@@ -93,14 +93,14 @@ def minimal_separators(
     """
     # Sets are separated in the moral graph of all their ancestors if and only if they are
     # d-separated (Lauritzen et al. 1990). In an undirected graph, whose neighbours take the place
-    # of parents, `ancestral_set` returns what paths from some nodes reach around others.
+    # of parents, `ancestral_set` returns some nodes, and what paths from them reach around others.
     moral = nx.moral_graph(dag.subgraph(ancestral_set(dag.pred, x | y | required)))
     moral.remove_nodes_from(required)
     separators: dict[frozenset[Name], None] = {}
     sides = deque([x])
     while sides and len(separators) < maximum:
-        # A side grows over the nodes that a separator may not have, up to its border; the
-        # separator nearest to it are those of the border that paths to y lead on from.
+        # A side grows over the nodes that a separator may not have, up to its border. The part of
+        # the border that borders on what y reaches is the separator nearest to the side.
         side = ancestral_set(moral.adj, sides.popleft(), allowed | y)
         border = nx.node_boundary(moral, side)
         nearest = frozenset(nx.node_boundary(moral, ancestral_set(moral.adj, y, border)))

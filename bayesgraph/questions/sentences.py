@@ -521,6 +521,7 @@ class _Writer:
         soft = (
             n for n, value in self.evidence.items() if isinstance(value, Belief) or is_soft(value)
         )
+        # Counts of a vector look like likelihoods, but are its value.
         return {n for n in soft if not isinstance(self.model.variable(n), CountVector)}
 
     def links(self, name: Name) -> Links:
@@ -615,7 +616,10 @@ class _Writer:
         return _listed(clauses)
 
     def _how_known(self, graph: nx.DiGraph[Name], common: Name, name: Name) -> str:
-        """Say how a common effect is known: itself, by a judgement, or by its descendants."""
+        """Say how a common effect is known: itself, by a judgement, or by its descendants.
+
+        `name` is the finding that the path starts from; it does not count as known.
+        """
         # The common effect itself, or the nearest known nodes that descend from it.
         below = known_below(graph, common, self._known_besides(name))
         if common in below:

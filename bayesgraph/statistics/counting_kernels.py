@@ -572,7 +572,9 @@ def sum_items(
     indptr, indices, data
         Arrays of the (n_rows, n_items) matrix; NaN is missing. `indices` is empty if every row has
         an entry for every item.
-    group, weights
+    group : ndarray, shape (n_rows,)
+        Row of `sums` of each row; none is missing.
+    weights
         As in `count_singles`.
     threshold : float
         Counts above the threshold add 1 and others 0; with NaN the counts themselves are added.
@@ -589,8 +591,9 @@ def sum_items(
         for k in range(len(row)):
             totals[i] += row[k]
         if totals[i] == totals[i] and not len(indices):
-            # Vector instructions add many counts at once if none is looked at. One of the two
-            # loops is empty: a threshold that differs from itself is NaN, and there is none.
+            # A row without NaN needs no test of each count, so that vector instructions add many
+            # at once. One of the two loops is empty: a threshold that differs from itself is NaN,
+            # which stands for none.
             for k in range(len(row) if threshold != threshold else 0):
                 sums[g, k] += w * row[k]
             for k in range(len(row) if threshold == threshold else 0):

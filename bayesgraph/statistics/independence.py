@@ -385,7 +385,10 @@ def _partial_correlation(columns: _Columns) -> Outcome:
 
 
 def _conditional_gaussian(columns: _Columns) -> Outcome:
-    """Return the test "conditional_gaussian"; raise a DataError where its ratio does not hold."""
+    """Return the test "conditional_gaussian"; raise a DataError where its ratio does not hold.
+
+    `columns` has only rows whose states have enough rows for a covariance: see `_with_covariances`.
+    """
     if _continuous(columns.z) and _are_sparse(columns):
         raise DataError(
             f"{quoted(v.name for v in columns.x)} and {quoted(v.name for v in columns.y)} have too "

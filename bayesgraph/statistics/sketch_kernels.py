@@ -86,8 +86,9 @@ def _merge_in(
             entries[n_entries, VALUE], entries[n_entries, LOW] = x, x
             if old < len(tuples):
                 # Beyond the last tuple the rank is known exactly (delta stays 0). The weight in the
-                # gap of the next tuple, except that of its own value, may be on either side. There
-                # is none before the first tuple, unless weights have faded.
+                # gap of the next tuple, except that of its own value, may be on either side. No
+                # such weight is before the first tuple, unless weights have faded; rounding may
+                # make it negative.
                 held = _weight(tuples, old) - tuples[old, OWN] + tuples[old, DELTA]
                 entries[n_entries, DELTA] = max(held, 0.0)
             n_entries += 1

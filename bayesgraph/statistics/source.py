@@ -198,7 +198,7 @@ class CountSource:
             singles = self._singles(requests.Singles(request.columns, request.given))
             if singles and request.functions[0] == "identity" and len(request.functions) > 1:
                 others = self._collected(replace(request, functions=request.functions[1:]))
-                return self._summaries.setdefault(request, others.after(singles))
+                return self._summaries.setdefault(request, others.with_identity(singles))
         self._summaries[request] = self._collected(request)
         return self._summaries[request]
 

@@ -785,14 +785,16 @@ class MomentsSummary(requests.Additive, LeafSummary):
         numbers = columns.reshape(n_rows, len(request.functions) * n_columns)
         return cls(request, GroupMoments.collect(numbers, group, n_groups, weights))
 
-    def after(self, singles: SinglesSummary) -> MomentsSummary:
+    def with_identity(self, singles: SinglesSummary) -> MomentsSummary:
         """Return the summary with the moments of the columns themselves as the first function.
 
         They are those of `singles`, which has all of the columns in the same groups.
         """
         request = replace(self.request, functions=("identity", *self.request.functions))
+        # `place` has the index of a column among the continuous ones, those of `singles.moments`.
         numbers = singles.moments.columns([singles.at.place[v] for v in request.columns])
-        # Pairs of counts, of means and of squares, the attributes of moments in their order.
+        # Pairs of counts, of means and of squares, the attributes of moments in their order. Along
+        # axis 1 are the functions, and the columns of each: these come first.
         arrays = zip(*(vars(part).values() for part in (numbers, self.moments)), strict=True)
         joined = GroupMoments(*(np.concatenate(pair, axis=1) for pair in arrays))
         return MomentsSummary(request, joined)

@@ -620,8 +620,8 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
     present[offsets] = True
     # The code of an integer is the number of integers before it that are present.
     codes = offsets if present.all() else (np.cumsum(present) - 1)[offsets]
-    # Of few bytes: fresh memory takes longer than what is written to it. A negative number makes it
-    # a signed type, which holds -1 too.
+    # The narrowest signed type that holds all codes and -1, for missing: that of the negative
+    # number -(high - low + 1). Narrow, as writing to fresh memory is slow.
     codes = codes.astype(np.min_scalar_type(low - high - 1))
     return Factorised([low + offset for offset in np.flatnonzero(present).tolist()], codes)
 

@@ -856,10 +856,10 @@ class EncodedRows:
             self._path = self._existing() or self._written()  # both set `_lengths`
         done, n_rows = 0, sum(self._lengths)
         for number, length in enumerate(self._lengths):
+            yield partial(self._loaded, self._path, number, wanted)
             done += length
             if self._dataset.progress is not None:
                 self._dataset.progress(done, n_rows)
-            yield partial(self._loaded, self._path, number, wanted)
 
     def _loaded(self, path: Path, number: int, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
         """Return run `number` of the rows from the file, with the columns that are wanted."""

@@ -106,7 +106,8 @@ class Messages:
         self.n_rows = int(sequences.starts[-1])
         self.now = [now for now, _ in sequences.handed]
         self.past = [past for _, past in sequences.handed]
-        # The forward message into each sequence; zeros for none.
+        # The forward message into each sequence, of which only the first may have one. Zeros stand
+        # for none: chains of states do not read them, and among numbers they say nothing.
         self._first = np.zeros((len(sequences.starts) - 1, *shape))
         self._first[:1] = 0.0 if first is None else first
 

@@ -163,7 +163,8 @@ node Sinks { kind = NATURE; discrete = FALSE; levels = (10, 5, 0); chance = DETE
 	parents = (Year); functable = (7, 0); evidence = 7; };
 node Type { kind = NATURE; states = (t1, t2); statetitles = ("Match ", "No match");
 	probs = (0.5, 0.5); evidence = t2; };
-node Phase { kind = NATURE; statetitles = ("Phase 1", "Phase 2"); probs = (0.5, 0.5); };
+node Phase { kind = NATURE; statetitles = ("Phase 1", "Phase 2"); probs = (0.5, 0.5);
+	evidence = @impossible; };
 };
 """
 CAMML = """// ~->[DNET-1]->~
@@ -262,7 +263,8 @@ def test_functions() -> None:
 
 def test_levels_are_intervals_or_values() -> None:
     message = (
-        r"Ask with evidence=\{'Speed': '\[10, 20.5\)', 'Sinks': '\[5, 10\)', 'Type': 't2'\} to have"
+        r"Ask with evidence=\{'Speed': '\[10, 20.5\)', 'Sinks': '\[5, 10\)', 'Type': 't2', "
+        r"'Phase': '@impossible'\} to have"
     )
     with pytest.warns(BayesGraphWarning, match=message):
         net = parse_dne(INTERVALS)

@@ -91,8 +91,11 @@ def test_other_questions_may_be_answered():
     other = session.answered({"no": 1.0, "yes": 3.0}, "test")
     assert other.spent == 0
     assert other.question == "fever"
-    with pytest.raises(EvidenceError, match="'test' was asked before"):
+    with pytest.raises(EvidenceError, match="'test' is known or was asked before"):
         other.answered("no", "test")
+    begun = clinic().ask.questionnaire("ill", {"test": "yes"})
+    with pytest.raises(EvidenceError, match="'test' is known or was asked before"):
+        begun.answered("no", "test")
     with pytest.raises(EvidenceError, match="is the target"):
         session.answered("no", "ill")
 

@@ -26,7 +26,7 @@ from bayesgraph.core import Discrete, LossReport
 from bayesgraph.core.files import Budget
 from bayesgraph.core.variables import Variable
 from bayesgraph.files import FileFormat
-from bayesgraph.files.exporting import Export, content_of
+from bayesgraph.files.exporting import Export, Sidecar, content_of
 from bayesgraph.files.formats import Capabilities, TextSpelling
 from bayesgraph.files.readers import Draft
 from bayesgraph.models import BayesianNetwork, TableCPD
@@ -49,10 +49,11 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
     """
     draft = Draft("the new format", "table", budget, True, budget.error)
     entries: list[tuple[int, str, list[str], list[float]]] = []
-    comments: list[str | None] = []
+    # What comments of bayesgraph restore.
+    restored: list[str] = []
     for number, line in enumerate(data.decode().split("\n"), 1):
         if line.startswith("#"):
-            comments.append(content_of(line[1:]))
+            restored += filter(None, [content_of(line[1:])])
         elif line:
             try:
                 name, states, parents, words = _parsed(line)
@@ -63,7 +64,7 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
     for number, name, parents, numbers in entries:
         family = draft.family(number, name, parents)
         draft.cpds[name] = draft.table(number, family, np.array(numbers))
-    return draft.network([comment for comment in comments if comment is not None])
+    return draft.network(Sidecar.of(restored, budget.source))
 
 
 def _parsed(line: str) -> tuple[str, list[str], list[str], list[str]]:

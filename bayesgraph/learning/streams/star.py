@@ -301,6 +301,7 @@ class StreamingStar(ArrayState):
         before = self._centre
         self._note_centre()
         self.exponents.shift(self._centre - before)
+        # Rows absorbed at this refresh.
         self._looked, self._due = self._absorbed, False
 
     def _note_centre(self) -> None:
@@ -383,6 +384,7 @@ class StreamingStar(ArrayState):
         state = super().arrays() | self.exponents.arrays() | self.counts.arrays()
         # Of the buffer only the rows that wait, which are along the last axis.
         state |= {name: state[name][..., : self._filled] for name in _WAITING}
+        # Counters; the part "numbers" below is of the numeric columns, with names "numbers.*".
         state["numbers"] = np.array([getattr(self, name) for name in _COUNTERS], dtype=np.int64)
         state["held"] = np.array([self._held])
         state["drifts"] = np.array(self.drifts, dtype=np.int64)
@@ -391,8 +393,8 @@ class StreamingStar(ArrayState):
         }  # fmt: skip
         if isinstance(self.detector, ADWIN):
             parts["detector"] = self.detector
-        for part, held in parts.items():
-            state |= {f"{part}.{name}": array for name, array in held.arrays().items()}
+        for name, part in parts.items():
+            state |= {f"{name}.{key}": array for key, array in part.arrays().items()}
         return state
 
     @classmethod

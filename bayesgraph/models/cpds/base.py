@@ -367,7 +367,8 @@ class CPD(Displayed, ABC):
             raise CPDError(
                 f"{family} takes a list of variables as parents; got {parents!r}."
             ) from error
-        self.children = children if isinstance(children, tuple) else (children,)
+        # An empty tuple is no variable, and is refused below.
+        self.children = children if isinstance(children, tuple) and children else (children,)
         self.variable = self.children[0]
         names = []
         for item in (*self.parents, *self.children):

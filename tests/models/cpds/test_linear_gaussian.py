@@ -74,6 +74,7 @@ def test_parameters_are_copied():
         ({"variable": A}, "'a', which is discrete. Use TableCPD|must all differ"),
         ({"variable": B}, "'b', which is discrete. Use TableCPD"),
         ({"variable": "z"}, "takes variables"),
+        ({"variable": ()}, r"takes variables .*; got \(\)"),
         ({"parents": ["a"]}, "takes variables"),
         ({"parents": [Z, A]}, "must all differ"),
     ],
