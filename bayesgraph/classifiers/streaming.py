@@ -475,6 +475,10 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """
         n_rows = len(class_of_row)
         out = np.zeros((n_rows if predict else 0, len(classes)))
+        if len(classes) == self.star_.n_classes:  # all rows are one range
+            self.star_.learn(columns, codes, class_of_row, weights, out if predict else None)
+            self.classes_ = classes
+            return out
         # A range is the rows from `first` up to `last`, without it. `n_done` is 1 if its first row
         # brought a new class: that row was predicted before the class was added, and is learned
         # with the range. Otherwise `n_done` is 0.

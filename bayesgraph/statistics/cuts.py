@@ -219,20 +219,30 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     # The least number of digits whose decimals lie so densely that one may be near: row i of
     # `scaled` is wanted[i] with 1 to 16 digits before the point. Of numbers near 0 it is one.
     size = np.abs(wanted)
-    unit = 10.0 ** -np.floor(np.log10(np.maximum(size, _TINY)))
+    magnitude = np.floor(np.log10(np.maximum(size, _TINY)))
+    unit = 10.0**-magnitude
     scaled = (wanted * unit)[:, None] * _POWERS[:16]
     # How far such a decimal may be away: the play, and a little for rounding.
     reach = ((np.minimum(play, size) + 1e-14 * size) * unit)[:, None] * _POWERS[:16]
     fewest = (np.abs(scaled - np.rint(scaled)) <= reach).argmax(axis=1) * (size >= _TINY) + 1
     # Ends of the range for a short decimal, both included, and `high`, which is not.
     bounds = np.maximum(a, wanted - play), np.minimum(b, wanted + play), b
-    rows = zip(*(column.tolist() for column in (wanted, fewest, *bounds)), strict=True)
+    # Most times that decimal fits. A product with a power of ten tells it but near a tie, with many
+    # digits, and where the power is not exact.
+    places = (fewest - 1 - magnitude).astype(np.int64)
+    short = _multiples(wanted, np.clip(places, 1 - len(_POWERS), len(_POWERS) - 1))
+    from_tie = np.abs(np.take_along_axis(scaled, fewest[:, None] - 1, 1)[:, 0] % 1.0 - 0.5)
+    fits = (bounds[0] <= short) & (short <= bounds[1]) & (short < b)
+    fits &= (from_tie > 1e-6) & (fewest < 10) & (np.abs(places) < len(_POWERS))
+    cuts[fits] = short[fits]
     # A float has 17 digits at most; where no shorter decimal fits, the wanted position stays.
-    for i, (number, at_least, low_end, high_end, end) in enumerate(rows):
+    left = np.flatnonzero(~fits)
+    rows = zip(left.tolist(), *(v[left].tolist() for v in (wanted, fewest, *bounds)), strict=True)
+    for i, number, at_least, low_end, high_end, end in rows:
         for digits in range(at_least, 17):
-            short = float(f"{number:.{digits}g}")
-            if low_end <= short <= high_end and short < end:
-                cuts[i] = short
+            decimal = float(f"{number:.{digits}g}")
+            if low_end <= decimal <= high_end and decimal < end:
+                cuts[i] = decimal
                 break
     # Adding zero turns -0.0 into 0.0.
     return np.asarray(cuts + 0.0)
