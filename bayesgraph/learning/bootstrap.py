@@ -19,7 +19,7 @@ from bayesgraph.core.variables import Arc, Name, Variable
 from bayesgraph.graphs import Pattern
 from bayesgraph.learning.fit import Learner, Learning, opened, plain_source
 from bayesgraph.learning.spanning import warn_of_lost_links
-from bayesgraph.learning.structure import ArcRules, Structure
+from bayesgraph.learning.structure import ArcRules, Structure, held
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import TableSource
 from bayesgraph.tables import Table
@@ -75,6 +75,7 @@ class ArcConfidence(Displayed):
         Structure
             The score of an arc is the share of the samples that link its ends.
         """
+        _check_threshold(threshold)
         return _averaged(self.threshold if threshold is None else threshold, *self._input)
 
     render = Upward()
@@ -155,6 +156,8 @@ def arc_confidence(
     >>> found.edges["rain", "wet"]
     1.0
     """
+    required, forbidden, tiers = map(held, (required, forbidden, tiers))
+    _check_threshold(threshold)
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
     setup = Learning(method, smoothing, missing, {**rules, "max_parents": max_parents, **options})
     data, columns = opened(table, sample_weight)
@@ -240,6 +243,15 @@ def _named(shares: Floats, names: Sequence[Name]) -> tuple[dict[Arc, float], dic
     # Both directions of each pair, unless no sample has the arc.
     directed = [arc for pair in ranked for arc in (pair, pair[::-1]) if of_arcs[arc] > 0]
     return {(names[a], names[b]): float(of_arcs[a, b]) for a, b in directed}, edges
+
+
+def _check_threshold(threshold: Any) -> None:
+    """Raise a DataError unless a threshold is a number from 0 to 1, or None."""
+    is_share = isinstance(threshold, (int, float, np.number)) and 0 <= threshold <= 1
+    if not (threshold is None or is_share):
+        raise DataError(
+            f"threshold= is a share of the samples, a number from 0 to 1; got {threshold!r:.80}."
+        )
 
 
 def _averaged(

@@ -151,16 +151,19 @@ class Expectation:
 
         `first` is the number of the run's first row, for the message of an UnsupportedModelError.
         """
+        kept = np.flatnonzero(weights)
+        if len(kept) < len(weights):  # rows of weight 0 take no part, not even if they cannot be
+            table, weights = table.rows(weights > 0), weights[kept]
         relevant = _relevant_rows(self._parents, table)
         for v in table.continuous:
             missing = relevant[v] & ~table.evidence().observed_rows(v)
             if missing.any():
                 raise UnsupportedModelError(
                     f"{v.name!r} is continuous and missing in row "
-                    f"{first + int(np.argmax(missing))}, where something that depends on it is "
-                    "observed. missing='em' completes discrete variables, and continuous ones that "
-                    "nothing observed depends on; leave such rows out, discretise the column, or "
-                    "use missing='available'."
+                    f"{first + int(kept[np.argmax(missing)])}, where something that depends on "
+                    "it is observed. missing='em' completes discrete variables, and continuous "
+                    "ones that nothing observed depends on; leave such rows out, discretise the "
+                    "column, or use missing='available'."
                 )
         return [
             block
@@ -464,7 +467,7 @@ class Iterations:
     def __post_init__(self) -> None:
         whole_number("restarts=", "starts", self.restarts, 1)
         whole_number("max_iter=", "iterations", self.max_iter, 1)
-        if not (isinstance(self.tol, (int, float)) and 0 <= self.tol < np.inf):
+        if not (isinstance(self.tol, (int, float, np.number)) and 0 <= self.tol < np.inf):
             raise DataError(f"tol takes a finite number that is not negative; got {self.tol!r}.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import networkx as nx
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.pc_algorithm import pc
 from bayesgraph.learning.spanning import chow_liu, warn_of_lost_links
-from bayesgraph.learning.structure import REGISTERED, Structure, changed_settings, learned_by
+from bayesgraph.learning.structure import REGISTERED, Structure, changed_settings, held, learned_by
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import (
     DatasetSource,
@@ -46,6 +46,7 @@ from bayesgraph.tables import (
 
 # All structure learners by name, as the modules of all of them are imported above.
 LEARNERS = REGISTERED
+VariableT = TypeVar("VariableT", bound=Variable)
 Graph: TypeAlias = "Iterable[tuple[Name, Name]] | nx.DiGraph[Any] | Structure | BayesianNetwork"
 
 
@@ -153,8 +154,8 @@ def fit_network(
     True
     """
     data, columns = opened(table, sample_weight)
-    unseen: dict[Name, Discrete] = {}
-    for variable in [hidden] if isinstance(hidden, Variable) else list(hidden):
+    latent = [hidden] if isinstance(hidden, Variable) else list(hidden)
+    for variable in latent:
         if not isinstance(variable, Discrete):
             raise DataTypeError(f"hidden= takes Discrete variables; got {variable!r}.")
         if variable.name in columns:
@@ -162,11 +163,12 @@ def fit_network(
                 f"hidden= names {variable.name!r}, which is a column of the table. A column with "
                 "missing values goes with missing='em' as it is."
             )
-        unseen[variable.name] = variable
+    unseen = _by_name("hidden", latent)
     by_em = takes_em(missing, unseen)
     declared = list(variables)
     if isinstance(arcs, (BayesianNetwork, Structure)):
-        declared = [*(v for v in arcs.variables if v.name not in unseen), *declared]
+        others = {*unseen, *(v.name for v in declared)}  # than the graph defines
+        declared += [v for v in arcs.variables if v.name not in others]
         arcs = arcs.graph
     nodes, pairs = _nodes_and_arcs(arcs)
     if nodes is not None:
@@ -233,9 +235,11 @@ def plain_source(
     ------
     UnknownVariableError
         For a variable that is no column.
+    DataError
+        If two different variables have one name.
     """
     check_flags(check_columns=check)
-    by_name = {v.name: v for v in declared}
+    by_name = _by_name("variables", declared)
     free = columns.keys() - by_name.keys()  # their variables are inferred
     for name in by_name:
         if name not in columns:
@@ -261,6 +265,18 @@ def plain_source(
     if check:
         source.warn_of_columns(lambda: columns, free=free, gaussian=free)
     return source
+
+
+def _by_name(parameter: str, variables: Iterable[VariableT]) -> dict[Name, VariableT]:
+    """Return the variables of a parameter by name; raise a DataError if two share one."""
+    by_name: dict[Name, VariableT] = {}
+    for variable in variables:
+        if by_name.setdefault(variable.name, variable) != variable:
+            raise DataError(
+                f"{parameter}= has two variables named {variable.name!r}: "
+                f"{by_name[variable.name]!r:.80} and {variable!r:.80}. Leave one of them out."
+            )
+    return by_name
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
@@ -444,6 +460,7 @@ def learn_network(
     >>> BayesianNetwork.learn(rows, tiers=["rain", "wet"])
     BayesianNetwork with 3 variables, 1 arcs and 4 parameters
     """
+    required, forbidden, tiers = map(held, (required, forbidden, tiers))
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
     chosen = {**rules, "max_parents": max_parents, **options}
     setup = Learning(method, smoothing, missing, chosen)

@@ -210,7 +210,8 @@ def superparent(
     if parent is None:
         total = np.sum(scores.net(score), axis=1, where=allowed)
         rows = max(float(scores.total.max(initial=0.0)), 1.0)
-        best = int(np.argmax(np.round(total / rows, TIE_DECIMALS)))
+        # Without features there is none to choose.
+        best = int(np.argmax(np.round(total / rows, TIE_DECIMALS))) if names else 0
     elif parent in names:
         best = names.index(parent)
     else:
@@ -476,7 +477,7 @@ class _RowSearch:
         self._recompute(np.argwhere(self._open))
         while True:
             # Which features have all the parents that they may have.
-            full = np.array([len(above) >= self._maximum for above in self._parents])
+            full = np.array([len(above) >= self._maximum for above in self._parents], dtype=bool)
             # No arc p -> c where c reaches p, which would close a cycle, or where c is full.
             self._open &= ~(self._reach.T | full)
             gains, stale = np.where(self._open, self._gains, -np.inf), self._open & self._stale

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.core.arrays import Floats, whole_number
-from bayesgraph.core.errors import GraphError, quoted
 from bayesgraph.core.variables import Arc, Discrete, Variable
 from bayesgraph.learning import structure_kernels
 from bayesgraph.learning.greedy import climb_by_rows
@@ -98,6 +97,7 @@ def hill_climb(
     maximum = whole_number("max_parents=", "parents", max_parents, 0)
     one_of("score", score, (*SCORES, "cll"))
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    rules.check_parents(maximum)
     if score == "cll":
         rows = LeaveOneOut(source, target, as_smoothing(smoothing))
         return below_class(target, features, climb_by_rows(rows, features, maximum, rules))
@@ -215,6 +215,7 @@ def _search_all(
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
     most = len(columns) if max_parents is None else max_parents  # None is no limit
     limit = whole_number("max_parents=", "parents", most)
+    rules.check_parents(limit)
     gains = Gains(source, columns, as_smoothing(smoothing), score, ess)
     n_restarts = _RESTARTS
     if restarts is not None:
@@ -270,13 +271,6 @@ class Climber:
         self.parents: list[list[int]] = [
             np.flatnonzero(self._forced[:, c]).tolist() for c in range(d)
         ]
-        for c, above in enumerate(self.parents):
-            if len(above) > self.maximum:
-                names = quoted(self.columns[p].name for p in above)
-                raise GraphError(
-                    f"{self.columns[c].name!r} is required to have the parents {names}; choose "
-                    f"max_parents of {len(above)} or more."
-                )
         self._allowed = allowed
         # `_pairs` has the gain of each arc to a child without other parents, parents first.
         self.changes, self._pairs = np.full((2, d, d), -np.inf), np.full((d, d), -np.inf)

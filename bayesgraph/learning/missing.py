@@ -309,7 +309,9 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
             sample_weight=weights,
         )
         if test.p_value < _ALPHA:
-            indicators.append(MissingIndicator(_fresh(f"{name} is missing", names), name))
+            fresh = _fresh(f"{name} is missing", names)
+            names.add(fresh)  # the columns 1 and "1" would share it
+            indicators.append(MissingIndicator(fresh, name))
     return tuple(indicators)
 
 

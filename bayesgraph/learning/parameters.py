@@ -24,6 +24,7 @@ from bayesgraph.statistics import (
     Family,
     FamilyStatistics,
     ParameterPosterior,
+    RowSource,
     Singles,
     Smoothing,
     safe_divide,
@@ -166,9 +167,9 @@ def _leaves(
     A plate is one object with the CPDs of many features of the same distribution.
 
     `named` has the distribution of each variable. Features with a distribution that allows any
-    parents are left out, to get separate CPDs, if other features have further parents and the
-    source does not yet hold the statistics of single columns: to collect them would take another
-    pass over the data.
+    parents are left out, to get separate CPDs, if other features have further parents or the source
+    has no rows, and it does not yet hold the statistics of single columns: to collect them would
+    take another pass over the data.
     """
     target = source.target
     if target is None:
@@ -179,7 +180,8 @@ def _leaves(
             leaves.setdefault(named[child], []).append(child)
     has_others = sum(map(len, leaves.values())) < len(parents) - 1  # besides the class
     # A predictive distribution of a number is that of a plate only: its features stay.
-    if has_others and smoothing.estimation != "predictive":
+    is_spared = has_others or not isinstance(source, RowSource)
+    if is_spared and smoothing.estimation != "predictive":
         for name in [name for name in leaves if FAMILIES[name].any_parents]:
             if not source.holds(Singles(tuple(leaves[name]), target)):
                 del leaves[name]

@@ -99,7 +99,7 @@ def pc(
         If required and forbidden arcs contradict each other, or name an unknown variable.
     """
     check_source(source, "pc")
-    if not (isinstance(alpha, (int, float)) and 0 < alpha < 1):
+    if not (isinstance(alpha, (int, float, np.number)) and 0 < alpha < 1):
         raise DataError(f"alpha= takes a probability between 0 and 1; got {alpha!r}.")
     columns = all_columns(source)
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)

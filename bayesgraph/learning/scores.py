@@ -137,7 +137,7 @@ class Gains:
         ess: float = 1.0,
     ) -> None:
         one_of("score", score, SCORES)
-        if not (isinstance(ess, (int, float)) and 0 < ess < np.inf):
+        if not (isinstance(ess, (int, float, np.number)) and 0 < ess < np.inf):
             raise DataError(f"ess= takes a positive number of rows; got {ess!r}.")
         self.source, self.columns, self.smoothing = source, columns, smoothing
         self.score, self.ess = score, float(ess)

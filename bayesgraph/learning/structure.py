@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from inspect import signature
@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.errors import DataError, DataTypeError, GraphError, unknown_variable
+from bayesgraph.core.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
 from bayesgraph.core.variables import Arc, Continuous, Count, Discrete, Name, Variable
 from bayesgraph.graphs import build_dag, check_acyclic
 from bayesgraph.statistics import CountSource, Smoothing, SmoothingLike
@@ -257,14 +257,14 @@ class ArcRules:
         """
         if isinstance(tiers, str) or not isinstance(tiers, Iterable | None):
             raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
-        allowed, earlier = set(names), list[Any]()
+        earlier = list[Any]()
         against: set[Arc] = set()  # the arcs that lead from a tier to an earlier one
         for tier in () if tiers is None else tiers:
             # A name may itself be iterable: a text, or a tuple.
-            is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in allowed)
-            members = [tier] if is_name else list(tier)
+            is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in names)
+            members = list(tier) if isinstance(tier, Iterable) and not is_name else [tier]
             for name in members:
-                if name not in allowed:
+                if name not in names:  # compared one by one: a list has no hash
                     raise unknown_variable(name, names, where="tiers=: the learner")
                 if name in earlier or members.count(name) > 1:
                     raise GraphError(f"tiers= names {name!r} more than once.")
@@ -308,6 +308,18 @@ class ArcRules:
                 )
         return allowed
 
+    def check_parents(self, maximum: int) -> None:
+        """Raise a GraphError if a variable is required to have more than `maximum` parents."""
+        above: dict[Name, list[Name]] = {}
+        for parent, child in self.required:
+            above.setdefault(child, []).append(parent)
+        for child, parents in above.items():
+            if len(parents) > maximum:
+                raise GraphError(
+                    f"{child!r} is required to have the parents {quoted(parents)}; choose "
+                    f"max_parents of {len(parents)} or more."
+                )
+
     def forced(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
         """Return a mask of the required arcs, shape (d, d), parents along the first axis."""
         place = {v.name: i for i, v in enumerate(columns)}
@@ -335,6 +347,7 @@ def _arcs(listed: Iterable[Any] | None, parameter: str, names: Sequence[Any]) ->
             if isinstance(arc, str):
                 raise TypeError("a string is not a pair")
             parent, child = arc
+            hash((parent, child))  # a list has none, and is no name
         except (TypeError, ValueError) as error:
             raise GraphError(
                 f"{parameter}= takes (parent, child) pairs of names; got {arc!r}."
@@ -346,6 +359,11 @@ def _arcs(listed: Iterable[Any] | None, parameter: str, names: Sequence[Any]) ->
             raise GraphError(f"{parameter}= has an arc from {parent!r} to itself.")
         arcs[parent, child] = None
     return tuple(arcs)
+
+
+def held(rules: Any) -> Any:
+    """Return rules with lists in place of iterators, which only the first use would see."""
+    return [held(rule) for rule in rules] if isinstance(rules, (Iterator, list)) else rules
 
 
 def n_moments(family: Sequence[Variable]) -> float:

@@ -120,8 +120,9 @@ def test_rules_that_cannot_be():
         bg.learning.kdb(source, required=[(a, b)], forbidden=[(a, b)])
     with pytest.raises(GraphError, match="larger k"):
         bg.learning.kdb(source, k=1, required=[(a, c), (b, c)])
-    with pytest.raises(GraphError, match="max_parents"):
-        bg.learning.hill_climb(source, max_parents=1, required=[(a, c), (b, c)])
+    for score in ("bic", "cll"):
+        with pytest.raises(GraphError, match="max_parents"):
+            bg.learning.hill_climb(source, score=score, max_parents=1, required=[(a, c), (b, c)])
     with pytest.raises(UnknownVariableError, match="'nobody'"):
         bg.learning.tan(source, forbidden=[(a, "nobody")])
     with pytest.raises(UnknownVariableError, match="'y'"):

@@ -55,6 +55,12 @@ def test_rules_hold_in_samples_and_averaged(frame, method):
     assert ("y", "d1") not in found.arcs
 
 
+def test_rules_of_iterators_hold_in_every_sample(frame):
+    rules = {"required": [("y", "d0")], "forbidden": [("d1", "y"), ("y", "d1")]}
+    found = bg.arc_confidence(frame, n_samples=2, **{k: iter(rule) for k, rule in rules.items()})
+    assert found.arcs == bg.arc_confidence(frame, n_samples=2, **rules).arcs
+
+
 def test_columns_of_both_kinds_and_weights():
     frame = make_frame(2, 2, 2, n=200, strength=1.2)
     weights = np.arange(200) % 3
@@ -101,3 +107,11 @@ def test_rows_have_to_be_in_memory(tmp_path):
         bg.arc_confidence(bg.open_dataset(tmp_path))
     with pytest.raises(DataError, match="n_samples= is a number of samples, 1 or more"):
         bg.arc_confidence({"a": [0, 1], "b": [0, 1]}, n_samples=0)
+
+
+@pytest.mark.parametrize("threshold", ["a", np.nan, -0.1, 2])
+def test_a_threshold_is_a_share(threshold, found, frame):
+    with pytest.raises(DataError, match="threshold= is a share of the samples"):
+        bg.arc_confidence(frame, n_samples=2, threshold=threshold)
+    with pytest.raises(DataError, match="threshold= is a share of the samples"):
+        found.structure(threshold)

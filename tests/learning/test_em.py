@@ -20,7 +20,7 @@ from bayesgraph.core.errors import (
     UnsupportedModelError,
 )
 from bayesgraph.learning import em as expected_statistics
-from bayesgraph.learning.em import Expectation
+from bayesgraph.learning.em import Expectation, Iterations
 from bayesgraph.statistics import TableSource
 from bayesgraph.tables import columns_of, infer_variables
 
@@ -317,6 +317,25 @@ def test_weights_are_repetitions():
         np.testing.assert_allclose(a.values, b.values, rtol=1e-9)
 
 
+def test_rows_of_weight_zero_take_no_part_even_if_they_cannot_be():
+    table = {"a": ["x", "x", "y", "y", "z", None], "b": list("pqppqp"), "n": [1.0, 2, 3, 4, 5, 6]}
+    weights = [1, 1, 1, 1, 0, 1]
+    options = {"missing": "em", "smoothing": 0, "check_columns": False}
+    for names in ("ab", "abn"):
+        columns = {name: table[name] for name in names}
+        history = bg.BayesianNetwork.fit(
+            [("a", "b")], columns, sample_weight=weights, **options
+        ).training.history
+        assert history.converged
+        assert np.isfinite(history.objective).all()
+    # The number of the row is that of the table.
+    gaps = {"m": [None, 1.0, 2.0, 3.0, None, 4.0], "n": [1.0, 2.0, 3.0, 5.0, 6.0, 7.0]}
+    arcs = [("m", "n")]
+    bg.BayesianNetwork.fit(arcs, gaps, sample_weight=[0, 1, 1, 1, 0, 1], **options)
+    with pytest.raises(UnsupportedModelError, match="missing in row 4"):
+        bg.BayesianNetwork.fit(arcs, gaps, sample_weight=[0, 1, 1, 1, 1, 1], **options)
+
+
 @pytest.mark.slow
 def test_starts():
     frame = make_frame()
@@ -348,10 +367,20 @@ def test_files_keep_the_network(tmp_path):
     assert again._history is None
 
 
+def test_a_tolerance_may_be_a_number_of_numpy():
+    plain, of_numpy = (Iterations(tol=tol) for tol in (1.0, np.float32(1.0)))
+    assert plain == of_numpy
+
+
 BAD = {
     "hidden is a column": ({"hidden": [bg.Discrete("a", [0, 1])]}, DataError, "a column of the"),
     "hidden is a name": ({"hidden": ["h"]}, TypeError, "hidden= takes Discrete variables; got 'h'"),
     "hidden is a number": ({"hidden": [bg.Continuous("h")]}, TypeError, "Discrete variables"),
+    "hidden twice": (
+        {"hidden": [HIDDEN, bg.Discrete("h", ["p", "q", "r"])]},
+        DataError,
+        "hidden= has two variables named 'h'",
+    ),
     "hidden, available": (
         {"hidden": [HIDDEN], "missing": "available"},
         DataError,

@@ -157,6 +157,10 @@ REFUSED = {
     "missing": ({"missing": "drop"}, DataError, "missing= is one of"),
     "one text of tiers": ({"tiers": "y"}, GraphError, "takes a list of tiers"),
     "name in two tiers": ({"tiers": ["y", ["d0", "y"]]}, GraphError, "'y' more than once"),
+    "a number as a tier": ({"tiers": [1, 2]}, UnknownVariableError, "no variable 1"),
+    "a tier in a tier": ({"tiers": [[["y"]]]}, UnknownVariableError, r"no variable \['y'\]"),
+    "a list in a tuple": ({"tiers": [(["y"], "d0")]}, UnknownVariableError, r"no variable \['y'\]"),
+    "a list as a name": ({"required": [(["y"], "d0")]}, GraphError, "pairs of names; got"),
     "unknown in a tier": ({"tiers": [["z"]]}, UnknownVariableError, "no variable 'z'"),
     "against the tiers": (
         {"tiers": ["y", "d0"], "required": [("d0", "y")]}, GraphError, "and against the tiers",
@@ -192,6 +196,16 @@ def test_a_dependence_that_no_arc_may_show_is_told(method, rules):
         found = bg.BayesianNetwork.learn(table, method=method, **rules)
     assert not edges(found)
     assert not edges(bg.BayesianNetwork.learn(table, method=method, check_columns=False, **rules))
+
+
+@pytest.mark.parametrize("rules", [{"tiers": ["x", "k"]}, {"forbidden": [("k", "x")]}], ids=str)
+@pytest.mark.parametrize("nested", [iter, list])
+def test_rules_of_iterators_are_those_of_lists(rules, nested):
+    table = {name: before_a_category()[name] for name in ("x", "k")}
+    given = {name: iter([nested(entry) for entry in rule]) for name, rule in rules.items()}
+    with pytest.warns(BayesGraphWarning, match="'x' and 'k': these depend on each other"):
+        found = bg.BayesianNetwork.learn(table, **given)
+    assert not edges(found)
 
 
 @pytest.mark.parametrize(

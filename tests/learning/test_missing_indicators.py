@@ -73,6 +73,15 @@ def test_a_name_that_a_column_has_gets_a_number(rows):
     assert names_of(found) == [("x is missing (2)", "x")]
 
 
+def test_columns_whose_names_look_alike_get_indicators_apart(rows):
+    columns, labels, random = rows
+    columns[1], columns["1"] = np.ones(N), np.ones(N)
+    columns[1][labels == 1] = np.nan
+    columns["1"][(labels == 1) & (random.random(N) < 0.5)] = np.nan
+    found = informative_indicators(source_of(columns, labels))
+    assert names_of(found) == [("1 is missing", 1), ("1 is missing (2)", "1")]
+
+
 def test_weights_count(rows):
     columns, labels, _ = rows
     columns["x"][:300] = np.nan

@@ -1,5 +1,7 @@
 """Parameters against NumPy and scikit-learn, and networks of a given graph."""
 
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -272,6 +274,37 @@ def test_weights_are_repetitions():
                 np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "learn", [bg.learning.chow_liu, partial(bg.learning.unrestricted, max_parents=1)]
+)
+def test_a_tree_that_more_rows_turn_into_a_star_is_estimated_from_pairs(learn):
+    random = np.random.default_rng(0)
+
+    def rows(n, is_chain):
+        y = random.integers(0, 2, n)
+        a = y ^ (random.random(n) < 0.1)
+        b = (a if is_chain else y) ^ (random.random(n) < 0.1)
+        return pd.DataFrame({"a": a == 1, "b": b == 1}), y
+
+    parts = [rows(200, True), rows(5000, False)]
+    options = {"structure": learn, "exponents": None, "check_columns": False}
+    X = pd.concat([X for X, _ in parts])
+    make = partial(bg.BayesianNetworkClassifier, **options)
+    whole = make().fit(X, np.concatenate([y for _, y in parts]))
+    batches = make().partial_fit(*parts[0]).partial_fit(*parts[1])
+    collected = bg.BayesianNetworkClassifier.from_statistics(
+        [make().collect(*part) for part in parts], **options
+    )
+    for other in (batches, collected):
+        np.testing.assert_allclose(other.predict_proba(X), whole.predict_proba(X), rtol=1e-12)
+
+
+def test_variables_replace_those_of_the_graph():
+    frame, other = make_frame(50), bg.Discrete("s", ["q", "p", "r"])
+    network = bg.BayesianNetwork.fit([("y", "s")], frame)
+    assert bg.BayesianNetwork.fit(network, frame, variables=[other]).variable("s") == other
+
+
 def test_options_of_fit():
     frame = make_frame(50)
     frame["k"] = np.arange(50) % 3
@@ -299,6 +332,12 @@ BAD_FITS = {
     "a number": (3, {}, GraphError, "got 3"),
     "triples": ([("y", "s", "u")], {}, GraphError, r"pairs; got \('y', 's', 'u'\)"),
     "continuous parent": ([("u", "s")], {}, CPDError, "'s' cannot have continuous parents"),
+    "a variable twice": (
+        [("y", "s")],
+        {"variables": [bg.Discrete("s", ["p", "q"]), bg.Discrete("s", ["q", "p"])]},
+        DataError,
+        "variables= has two variables named 's'",
+    ),
     "alpha": ([("y", "s")], {"smoothing": -1}, DataError, "alpha.*-1"),
     "categorical": ([("y", "s")], {"categorical": ["U"]}, UnknownVariableError, "Did you mean 'u'"),
     "weights": ([("y", "s")], {"sample_weight": [1.0]}, DataError, "300 rows"),

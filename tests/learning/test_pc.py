@@ -144,6 +144,12 @@ def test_a_level_is_a_probability(alpha):
         bg.learning.pc(bg.learning.count_source(make_frame(0, 2, 0)), alpha=alpha)
 
 
+def test_a_level_may_be_a_number_of_numpy():
+    source = bg.learning.count_source(make_frame(0, 2, 0))
+    level = np.float32(0.25)
+    assert bg.learning.pc(source, alpha=level) == bg.learning.pc(source, alpha=0.25)
+
+
 def copied_rows(n=2000, states=200):
     """Return a column of many states, two copies, and columns that depend on it."""
     random = np.random.default_rng(0)

@@ -94,6 +94,12 @@ def test_bdeu_is_the_probability_of_the_data_one_row_after_the_other():
     assert bdeu(counts, 5.0) == pytest.approx(total, rel=1e-12)
 
 
+def test_sample_sizes_may_be_numbers_of_numpy():
+    source = bg.learning.count_source({"a": ["x", "y"], "b": ["u", "v"]})
+    for ess in (np.int64(2), np.float32(2.0)):
+        assert Gains(source, source.features, Smoothing(), "bdeu", ess).ess == 2.0
+
+
 def test_the_likelihood_of_nothing():
     assert bdeu(np.zeros((2, 3)), 1.0) == pytest.approx(0.0, abs=1e-12)
 

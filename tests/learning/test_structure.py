@@ -214,10 +214,12 @@ def test_single_features_and_none():
         assert learner(source).arcs == (("y", "x"),)
     assert bg.learning.chow_liu(source).arcs == (("y", "x"),)
     only_class = bg.learning.count_source({"y": ["a", "b"]}, "y")
-    for learner in (bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.chow_liu):
+    learners = [bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.chow_liu]
+    for learner in (*learners, bg.learning.superparent):
         structure = learner(only_class)
         assert structure.arcs == ()
         assert structure.variables == (only_class.target,)
+    assert bg.learning.hill_climb(only_class, score="cll").arcs == ()
 
 
 def test_structures_refuse_what_is_no_dag():

@@ -238,7 +238,7 @@ class GaussianDensities(Densities):
         k, n = self.n_classes, self.n_features
         # Mean and variance of the mixture of the old classes, which a new class gets.
         middle = (self.mean @ shares)[:, None]
-        total_variance = ((self.variance + self.mean**2) @ shares)[:, None] - middle**2
+        total_variance = ((self.variance + (self.mean - middle) ** 2) @ shares)[:, None]
         is_known = (self.variance > 0).any(axis=1, keepdims=True)
         # A variance of 0 would mark a feature without values.
         total_variance = np.where(is_known, np.maximum(total_variance, 1e-300), 0.0)

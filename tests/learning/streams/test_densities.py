@@ -398,6 +398,14 @@ def test_a_class_without_rows_is_like_all_rows_until_the_next_look():
         np.testing.assert_allclose(after[:, 2, 0], expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.7e9])
+def test_the_variance_of_a_class_that_comes_later_does_not_depend_on_where_zero_is(shift):
+    x, y = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0, 0, 1, 1])
+    found = gaussians(GaussianSummary(1, 2).update(x + shift, y), 0.0, 1e-9)
+    found.widen(1, 3, np.array([0.5, 0.5]))
+    np.testing.assert_allclose(found.variance[0, 2], x.var(), rtol=1e-6)
+
+
 # ------------------------------------------------------------------------------ other densities
 
 
