@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -49,7 +50,7 @@ from bayesgraph.inference import (
 )
 from bayesgraph.models.bayesian_network import BayesianNetwork, networks_in
 from bayesgraph.models.cpds.base import CPD
-from bayesgraph.models.editing import new_names
+from bayesgraph.models.editing import given, new_names
 from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_case, read_values
 from bayesgraph.models.model import Model, with_findings
 from bayesgraph.tables import array_names
@@ -631,7 +632,12 @@ class Ensemble(Model):
             raise self._cannot("conditioned")
         weights = self.posterior_weights(evidence)
         possible = np.flatnonzero(weights > 0)
-        networks = [self.networks[i].conditioned(evidence) for i in possible]
+        asked: Any
+        asked, states = with_findings(self, as_mapping(evidence))
+        # One case for all: a belief is about the mixture, and no network has it alone.
+        case = read_case(asked, states)
+        members = [asked.all_members[i] for i in possible]
+        networks = [m.network._of(given(m.network, m.case(case))[0]) for m in members]
         return Ensemble(networks, weights[possible], "joint")
 
     def renamed(self, names: Mapping[Name, Name]) -> Ensemble:
@@ -976,6 +982,8 @@ def _checked_weights(weights: ArrayLike | None, n: int) -> Floats:
             f"An Ensemble of {n} networks takes {n} weights, not negative and not all zero: finite "
             f"numbers, one for each network; got {weights!r:.200}."
         )
+    if values.max() > 1e300:  # their sum may be infinite
+        values /= values.max()
     total = values.sum()
     # Normalised weights are not divided again, so that saving and loading does not change them; the
     # tolerance is the rounding error of a sum of n.
@@ -1005,9 +1013,13 @@ def _joined(variables: Sequence[Variable]) -> Variable:
     if all(isinstance(v, CountVector) for v in different):
         return CountVector(name, list(dict.fromkeys(i for v in different for i in v.items)))
     if all(isinstance(v, Discrete) and not isinstance(v, Binned) for v in different):
-        states = [s for v in different for s in (v.values if isinstance(v, Grouped) else v.states)]
-        # Keyed by type too, because 1 and True may be two states.
-        return Discrete(name, list({(type(s), s): s for s in states}.values()))
+        each = [v.values if isinstance(v, Grouped) else v.states for v in different]
+        # Values that are equal, such as 1 and True, are one state unless a network has both.
+        apart = {s for states in each for s, n in Counter(states).items() if n > 1}
+        joined: dict[Any, State] = {}
+        for s in [s for states in each for s in states]:
+            joined.setdefault((type(s), s) if s in apart else s, s)
+        return Discrete(name, list(joined.values()))
     raise ModelError(
         f"The networks of an Ensemble have variables {name!r} of different kinds: "
         f"{quoted(type(v).__name__ for v in different)}."

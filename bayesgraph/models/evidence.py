@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.arrays import Floats, log_integral, log_of
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import (
     DataError,
@@ -420,7 +420,13 @@ def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, F
     if isinstance(value, Mapping):
         numbers: list[Any] = [None] * variable.cardinality
         for state, number in value.items():
-            numbers[variable.index(state)] = number
+            code = variable.index(state)
+            if numbers[code] is not None:
+                raise EvidenceError(
+                    f"{what} {variable.name!r} names {variable.states[code]!r} more than once: "
+                    f"give one number for it; got {value!r}."
+                )
+            numbers[code] = number
         left_out = [s for s, n in zip(variable.states, numbers, strict=True) if n is None]
         if left_out:
             raise EvidenceError(
@@ -535,8 +541,11 @@ class Finding:
         if isinstance(cpd.variable, Count):
             low = np.ceil(low) - 1.0  # the count itself is inside
         logs = cpd.log_interval(low, high).T  # (cells, m)
-        # The state "other" has what is left of one; rounding errors may take that below zero.
-        log_other = log_of(np.maximum(1.0 - np.exp(logs).sum(axis=1), 0.0))
+        # The state "other" has the gaps between them; what is left of one would lose its digits.
+        ends, starts = np.append(np.sort(low), np.inf), np.append(-np.inf, np.sort(high))
+        gaps = starts < ends
+        rest = cpd.log_interval(starts[gaps], ends[gaps])
+        log_other = log_integral(rest, np.ones(len(rest)))
         logs = np.column_stack([logs, log_other])
         logs = logs.reshape(*(p.cardinality for p in cpd.discrete_parents), len(states))
         return TableCPD.from_logs(Discrete(cpd.variable.name, states), logs, cpd.discrete_parents)

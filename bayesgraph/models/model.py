@@ -1070,6 +1070,8 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
             findings[variable.name] = Finding(counts=tuple(named))
             named[OTHER] = shares.get(OTHER, 0.0)
             value = Belief(named) if isinstance(value, Belief) else named
+        if {variable, variable.name} <= evidence.keys():
+            raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
         states[variable.name] = value
     if not findings:
         return model, states if has_intervals else evidence

@@ -208,12 +208,14 @@ def add_kernel_densities(
                     gap = centres[at] - x
                 if at > 0:
                     gap = min(gap, x - centres[at - 1])
+                nearest = gap
                 gap /= h
                 if gap * gap == math.inf:  # the density is zero
                     out[cell, i] = -math.inf
                     continue
-                # Terms with z^2 > gap^2 + _REACH^2 are below 1e-16 of the nearest point's term.
-                reach = h * math.sqrt(gap * gap + _REACH * _REACH)
+                # Terms with z^2 > gap^2 + _REACH^2 are below 1e-16 of the nearest point's term,
+                # which is within reach whatever is rounded.
+                reach = max(nearest, h * math.sqrt(gap * gap + _REACH * _REACH))
                 total = 0.0
                 k = at
                 while k < len(centres) and centres[k] - x <= reach:

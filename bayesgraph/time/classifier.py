@@ -76,7 +76,8 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         names += self.hidden
         arcs = [(before(n), n) for n in names] if self.arcs is None else list(self.arcs)
         # What has a hidden parent in its own slice depends on the class by way of this.
-        below = {child for parent, child in arcs if parent in self.hidden}
+        ends = [[end.name if isinstance(end, Variable) else end for end in arc] for arc in arcs]
+        below = {child for parent, child in ends if parent in self.hidden}
         arcs += [(_TARGET, n) for n in names if n not in below]
         ids, sequence = sequences_of(columns, options.get("id"))
         if len(ids) != len(labels):

@@ -611,7 +611,11 @@ class TemporalNetwork(Answering):
         others: dict[int, tuple[Any, dict[Variable, Any]]] = {}
         n_before = past[0] if past else 0
         for t in sorted({*observed, *settings}):
-            entered = {self.variable(k).name: x for k, x in as_mapping(observed.get(t)).items()}
+            evidence = as_mapping(observed.get(t))
+            entered = {self.variable(k).name: x for k, x in evidence.items()}
+            if len(entered) < len(evidence):
+                twice = [name for name in entered if {name, self.variable(name)} <= evidence.keys()]
+                raise EvidenceError(f"The evidence names {quoted(twice)} more than once.")
             check_no_belief(entered)
             network: Any = self._networks[min(t + n_before, len(self.slices) - 1)]
             asked = network

@@ -223,7 +223,7 @@ def _times(column: Any, name: Name) -> tuple[Any, bool]:
     """Return times as numbers, dates in nanoseconds, and whether they are dates."""
     values = np.asarray(column)
     if values.dtype.kind == "O" and all(hasattr(x, "year") or is_missing(x) for x in values):
-        values = np.array([None if is_missing(x) else x for x in values], dtype="datetime64[ns]")
+        values = np.array([None if is_missing(x) else x for x in values], dtype="datetime64[us]")
     is_date = values.dtype.kind in "Mm"
     if not is_date and values.dtype.kind not in "iuf":
         raise DataTypeError(
@@ -233,8 +233,16 @@ def _times(column: Any, name: Name) -> tuple[Any, bool]:
     missing = np.isnat(values) if is_date else ~np.isfinite(values)
     if missing.any():
         raise DataError(f"time={name!r} is missing or infinite in row {int(np.argmax(missing))}.")
-    # Dates and durations, of kinds M and m, become nanoseconds.
+    # Dates and durations, of kinds M and m, become nanoseconds, of which integers hold 292 years.
     if is_date:
+        seconds = values.astype(f"{values.dtype.kind}8[s]").astype(np.float64)
+        far = np.maximum(np.abs(seconds), seconds - seconds.min(initial=0.0)) > 9.22e9
+        if far.any():
+            row = int(np.argmax(far))
+            raise DataError(
+                f"time={name!r} takes dates from 1678 to 2261 that are at most 292 years apart; "
+                f"row {row} has {values[row]}. Give numbers instead, such as of days or years."
+            )
         values = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
     return values.astype(np.int64 if is_date else np.float64), is_date
 

@@ -154,6 +154,22 @@ def test_groups_of_values_that_differ_are_divided_as_in_the_first_network():
     np.testing.assert_allclose(found.probabilities, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("states", [[0.0, 1.0], [False, True], [True, False]])
+def test_values_that_are_equal_are_one_state(states):
+    def network(states, share):
+        values = dict(zip(states, [share, 1 - share], strict=True))
+        variable = bg.Discrete("v", states)
+        return bg.BayesianNetwork([bg.TableCPD(variable, list(values.values()))])
+
+    average = bg.Ensemble([network([0, 1], 0.2), network(states, 0.4)], combine="posterior")
+    second = 0.4 if states[0] == 0 else 0.6
+    assert [type(s) for s in average.variable("v").states] == [int, int]
+    assert average.query("v")[0] == pytest.approx((0.2 + second) / 2)
+    both = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("v", [1, True]), [0.5, 0.5])])
+    average = bg.Ensemble([network([1.0, 0], 0.2), both], combine="posterior")
+    assert [type(s) for s in average.variable("v").states] == [float, int, int, bool]
+
+
 def test_beliefs_are_refused(members):
     with pytest.raises(UnsupportedModelError, match="takes no Belief"):
         bg.Ensemble(members, combine="posterior").query(
@@ -362,6 +378,7 @@ def test_wrong_members_are_refused(members):
         bg.Ensemble(members, combine="sum")
     with pytest.raises(ModelError, match="are of averages of posteriors"):
         bg.Ensemble(members, exponents={"c": [1.0, 2.0]})
+    np.testing.assert_array_equal(bg.Ensemble(members, [1e308, 1e308]).weights, 0.5)
     with pytest.raises(ModelError, match="2 weights"):
         bg.Ensemble(members, [1.0], combine="posterior")
     other = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("c"), 0.0, 1.0)])

@@ -103,6 +103,12 @@ def test_the_posterior_of_a_count_with_likelihoods():
     np.testing.assert_allclose(found.probabilities, [*(weights / weights.sum()), 0.0], rtol=1e-12)
 
 
+def test_other_counts_that_are_rare_keep_their_digits():
+    found = network().query(["a", "b"], {"n": {**dict.fromkeys(range(40), 0.0), "other": 1.0}})
+    joint = PRIOR[:, None] * TABLE * stats.poisson(RATE).sf(39)
+    np.testing.assert_allclose(found.probabilities, joint / joint.sum(), rtol=1e-10)
+
+
 def test_a_belief_about_a_count():
     net = network()
     belief = {"n": bg.Belief({0: 0.5, 2: 0.5})}
@@ -163,6 +169,9 @@ def test_what_does_not_fit_is_refused():
         chain.query("x", {"z": bg.Between(0)})
     with pytest.raises(UnsupportedModelError, match="not intervals or likelihoods"):
         bg.FactorGraph.of(net).query("a", {"n": bg.Between(0, 1)})
+    for twice in ({"n": 3, net.variable("n"): {3: 1.0}}, {net.variable("n"): {3: 1.0}, "n": 3}):
+        with pytest.raises(EvidenceError, match="'n' more than once"):
+            net.query("a", twice)
     for ask in (net.sample, net.weighted_samples, partial(bg.pictures.to_dot, net)):
         given = {"evidence": {"n": bg.Between(0, 1)}}
         with pytest.raises(EvidenceError, match="values of numbers, no intervals"):
@@ -183,6 +192,9 @@ def test_whole_intervals_of_a_discretised_number():
         evidence = {"age": bg.Between(*bounds)}
         assert net.query("a", evidence).probabilities == pytest.approx(joint / joint.sum())
         assert net.log_probability(evidence) == pytest.approx(math.log(joint.sum()))
+    for twice in ({5: 0.1, 7: 0.9, 15: 0.5, 25: 0.1, 35: 0.2}, bg.Belief({5: 0.5, 7: 0.5})):
+        with pytest.raises(EvidenceError, match=r"names '\(-inf, 10\]' more than once"):
+            net.query("a", {"age": twice})
     for bounds in ((10, 25), (15, 30), (20, 20)):
         with pytest.raises(EvidenceError, match=r"cut points 10.0, 20.0, 30.0"):
             net.query("a", {"age": bg.Between(*bounds)})

@@ -164,6 +164,8 @@ def test_beliefs_hold_for_the_mixture():
     plain = joint_of(mixture).posterior(["c", "a"], {"d": "q"})
     expected = plain / plain.sum(axis=1, keepdims=True) * [[0.9], [0.1]]
     np.testing.assert_allclose(found.probabilities, expected, rtol=1e-9)
+    conditioned = mixture.conditioned({"c": belief, "d": "q"})
+    np.testing.assert_allclose(conditioned.query(["c", "a"]).probabilities, expected, rtol=1e-9)
     with pytest.raises(EvidenceError, match="no probability"):
         mixture.log_probability({"c": belief})
 

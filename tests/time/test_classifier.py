@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import bayesgraph as bg
 
@@ -58,6 +59,9 @@ def test_hidden_variables_and_missing_cells():
     )
     clf.fit(rows, labels, id="id")
     assert (clf.predict(rows, id="id") == labels).mean() > 0.6
+    z, act = bg.Discrete("z", [0, 1]), bg.Discrete("act", ["w", "b"])
+    same = clone(clf).set_params(arcs=[(bg.before("z"), z), (z, act)])
+    assert same.fit(rows, labels, id="id").model_.n_parameters == clf.model_.n_parameters
     assert clf.get_params()["restarts"] == 2
     with pytest.raises(bg.errors.DataError, match="30 sequences"):
         clf.fit(rows, labels[:-1], id="id")

@@ -51,6 +51,16 @@ def test_times_that_are_evenly_apart_need_no_step():
     np.testing.assert_array_equal(smooth(rows, time="t"), smooth(rows))
 
 
+def test_dates_that_nanoseconds_do_not_hold_are_refused():
+    for dates in (
+        [datetime.date(1500, 1, day) for day in (1, 2, 3)],
+        np.datetime64("1500-01-01") + np.arange(3),
+        np.datetime64("1700-01-01") + 54750 * np.arange(3),  # 300 years
+    ):
+        with pytest.raises(bg.errors.DataError, match="from 1678 to 2261"):
+            smooth({"act": ["walk", "stay", "walk"], "day": dates}, time="day")
+
+
 def test_ids_may_be_interleaved():
     acts = np.array(["walk", "stay", "stay", "walk", "walk"])
     ids = np.array(["b", "a", "b", "a", "b"])
@@ -159,6 +169,7 @@ WRONG = {
     "evidence name": lambda: MODEL.query("mood", 0, {0: {"acts": "walk"}}),
     "evidence state": lambda: MODEL.query("mood", 0, {0: {"act": "run"}}),
     "evidence number": lambda: MODEL.query("mood", 0, {0: {"x": "a"}}),
+    "evidence twice": lambda: MODEL.query("mood", 0, {0: {"act": "walk", ACT: "stay"}}),
     "evidence before": lambda: MODEL.query("mood", 1, {1: {bg.before("mood"): "low"}}),
     "belief": lambda: MODEL.query("mood", 0, {0: {"act": bg.Belief({"walk": 1.0, "stay": 0.0})}}),
     "likelihoods": lambda: MODEL.query("mood", 0, {0: {"act": {"walk": 1.0}}}),

@@ -249,6 +249,18 @@ def test_a_column_that_varies_too_little_for_its_size(name, centre, width):
         bg.NaiveBayesClassifier(name).fit(x, np.arange(40) % 2)
 
 
+@pytest.mark.parametrize("far", [488580899.0858509, -488580899.0858509])
+def test_the_nearest_point_of_a_kernel_density_counts_at_any_distance(far):
+    y, x = bg.Discrete("y", ["p", "q"]), bg.Continuous("x")
+    points = np.array([1.0, 6.0]) if far > 0 else np.array([-6.0, -1.0])
+    widths = [0.1, 0.3] if far > 0 else [0.3, 0.1]
+    cpd = bg.models.KernelDensityCPD(x, points, [1, 1], [1, 1], widths, [y])
+    net = bg.BayesianNetwork([bg.TableCPD(y, [0.5, 0.5]), cpd])
+    wide = y.states[int(np.argmax(widths))]
+    assert net.query_rows("y", {"x": [far]})[0, y.index(wide)] == 1.0
+    assert np.isfinite(net.log_probability({"x": far}))
+
+
 def test_cards_say_what_the_documentation_repeats():
     for name, family in FAMILIES.items():
         assert family.name == name
