@@ -519,10 +519,13 @@ def predicted_columns(estimator: Any, table: Any) -> dict[str, Any]:
     return columns
 
 
-def with_policy(estimator: Any, unseen: Unseen) -> Any:
-    """Return a fitted estimator that treats values which are no states in another way."""
+def with_policy(estimator: Any, unseen: Unseen, far: dict[Variable, float] | None = None) -> Any:
+    """Return a fitted estimator that treats values which are no states in another way.
+
+    With `far`, it does not warn of numbers far outside of what the model expects, but puts them in.
+    """
     copied = copy.copy(estimator)
-    vars(copied)["unseen"] = unseen  # a saved classifier is frozen
+    vars(copied).update(unseen=unseen, _far=far)  # a saved classifier is frozen
     return copied
 
 

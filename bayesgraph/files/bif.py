@@ -379,7 +379,10 @@ def _table_of_rows(
     blanks, *columns = (words[k :: len(row)] for k in range(len(row)))
     numbers = [*chain.from_iterable(columns[n_parents:])]
     table_text = " ".join(numbers).encode("ascii", "replace")
-    if table_text.translate(None, DECIMAL) or "".join(blanks).strip():
+    # As many words as cells make a table below: with a word in each cell, all have one.
+    if table_text.translate(None, DECIMAL) or not all(map(str.strip, numbers)):
+        return None
+    if "".join(blanks).strip():
         return None
     indices = np.zeros(n_rows, np.intp)
     try:

@@ -44,8 +44,8 @@ _HEAD = re.compile(rf"\s*+(?P<head>(?:[^;\"{{}}]++|{STRING})*+)\{{", re.DOTALL)
 _TAIL = re.compile(rf"(?:[^;\"{{}}]++|{STRING})*+;", re.DOTALL)
 _CLOSE = re.compile(r"\s*+\}\s*+;?+")
 _WORD = re.compile(rf"({STRING})|[^\s,\"]++", re.DOTALL)
-# A comma that is first, last or follows another one: an item of the list is left out.
-_LEFT_OUT = re.compile(r"\A\s*+,|,\s*+(?:,|\Z)")
+# What stands between commas that are not in quotes.
+_BETWEEN_COMMAS = re.compile(rf"(?:\A|,)((?:[^,\"]++|{STRING})*+)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:(\n)[ \t]*+|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 # What a sign behind a backslash stands for, and how such characters are written.
 _MEANS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
@@ -228,8 +228,10 @@ class BlockText:
                 f"{self.seen(field.start, field.end)}.",
             )
         inner = value[1:-1]
-        if _LEFT_OUT.search(inner):
-            return [unquoted(item.strip()) for item in inner.split(",")]
+        if "," in inner:
+            items = [item.strip() for item in _BETWEEN_COMMAS.findall(inner)]
+            if "" in items:
+                return [unquoted(item) for item in items]
         return words_of(inner)
 
     def is_done(self, at: int) -> bool:

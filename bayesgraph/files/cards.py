@@ -198,6 +198,8 @@ def parameter_checksum(model: models.Model) -> str | None:
 def _kept(item: Any) -> Any:
     """Return the JSON of a model without the fields that the checksum ignores, at any depth."""
     if isinstance(item, dict):
+        if item.keys() == {"fields"}:  # a mapping, whose keys may be names of variables
+            return {"fields": {key: _kept(value) for key, value in item["fields"].items()}}
         return {key: _kept(value) for key, value in item.items() if key not in _BESIDE}
     return [_kept(value) for value in item] if isinstance(item, list) else item
 

@@ -160,7 +160,7 @@ class Sidecar:
             fits = isinstance(written, Discrete) and written.cardinality == read.cardinality
             fits = fits and words == list(map(self.spell, read.states))
         else:
-            fits = type(written) is type(read)
+            fits = isinstance(written, Continuous)
         return cast("VariableT", written) if fits else read
 
     def restore(self, network: models.BayesianNetwork) -> models.BayesianNetwork:
@@ -407,7 +407,8 @@ def _words(
             pairs = [(state, word) for state, word, exact in spelling if exact is None]
             respelled[is_restored].append((variable, pairs))
         elif is_exact and not is_restored:  # only its kind is lost
-            losses.lost.append(f"{variable.name!r:.80} is no longer known as intervals or groups")
+            kind = type(variable).__name__
+            losses.lost.append(f"{variable.name!r:.80} is no longer of the type {kind}")
     held_names, held_states = capabilities.names.held, capabilities.states.held
     for is_restored in (True, False):
         note = partial(losses.respell, is_restored=is_restored)

@@ -32,7 +32,7 @@ from bayesgraph.core.files import (
     write_bytes,
     write_text,
 )
-from bayesgraph.core.variables import Discrete, Variable, plain
+from bayesgraph.core.variables import Continuous, Discrete, Variable, plain
 from bayesgraph.models import CPD, GaussianCPD, TableCPD
 
 # ---------------------------------------- Files of models: the suffix of a path selects the format
@@ -447,10 +447,10 @@ class Capabilities:
         Whether a CPD of one of these types is written as it is.
     also : set of str
         What else it holds: discrete and continuous variables in one network ("mixed"), that states
-        are intervals of a number or groups of values ("intervals"), exponents of factors
-        ("exponents"), models other than networks and factor graphs ("mixtures"), scores of arcs
-        ("scores"), :class:`bayesgraph.models.Annotations` ("positions", "notes", "titles"), and
-        what a model was fitted on ("training").
+        are intervals of a number or groups of values, and numbers counts ("intervals"), exponents
+        of factors ("exponents"), models other than networks and factor graphs ("mixtures"), scores
+        of arcs ("scores"), :class:`bayesgraph.models.Annotations` ("positions", "notes", "titles"),
+        and what a model was fitted on ("training").
     equal_states : bool
         Whether it tells states apart that are equal in Python, such as True and 1. Otherwise all
         states of such a variable are written as texts.
@@ -475,12 +475,8 @@ class Capabilities:
 
     def is_plain(self, variable: Variable) -> bool:
         """Return whether a reader makes the kind of variable that this one is."""
-        # Subclasses of Discrete have intervals or groups as their states.
-        return (
-            "intervals" in self.also
-            or type(variable) is Discrete
-            or not isinstance(variable, Discrete)
-        )
+        # Subclasses are intervals, groups and counts.
+        return "intervals" in self.also or type(variable) in (Discrete, Continuous)
 
 
 def _as_text(value: object) -> str:

@@ -26,8 +26,9 @@ _BLANKS = " \t\r\n"
 # Blanks before the declaration, which some programs write, and the mark of UTF-8 before them.
 _LATE_DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?(\s++)(<\?xml\b[^>]*+>)")
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_QUOTED = _TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+# A reader of XML takes a carriage return for a line feed.
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_QUOTED = _TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
 
 class Element:

@@ -35,7 +35,9 @@ _TERM = (
     rf"\s*+([-+]?)\s*+(?:({_NUMBER})(?:\s*+\*\s*+({_NAME}))?+"
     rf"|({_NAME})(?:\s*+\*\s*+({_NUMBER}))?+)\s*+"
 )
-_SUM = re.compile(rf"{_TERM}(?:(?=[-+]){_TERM})*+")
+# Without groups that capture, which raise SystemError in a possessive repeat (CPython 3.11).
+_PLAIN_TERM = re.sub(r"\((?!\?)", "(?:", _TERM)
+_SUM = re.compile(rf"{_PLAIN_TERM}(?:(?=[-+]){_PLAIN_TERM})*+")
 _VARIANCE = re.compile(rf"\s*+{_NUMBER}\s*+")
 _BETWEEN = re.compile(r"[\s(),]*+")
 _MODEL = re.compile(

@@ -14,7 +14,7 @@ from bayesgraph.classifiers import check_fitted, counted, known_names, with_poli
 from bayesgraph.core.errors import DataError, DataTypeError, FileFormatError, quoted
 from bayesgraph.core.files import PathLike, path_text, replacing, temporary_folder
 from bayesgraph.core.parallel import in_order, one_blas_thread
-from bayesgraph.core.variables import has_text_states
+from bayesgraph.core.variables import Variable, has_text_states
 from bayesgraph.models import warn_of_impossible
 from bayesgraph.tables import Dataset, Unseen, UnseenValues, arrow, check_apart, open_dataset
 
@@ -106,23 +106,26 @@ def predict_dataset(
             "executor=, or predict a frame of Dask, which gives a frame."
         )
 
-    def predicted(run: Any) -> tuple[Any, int, Unseen]:
-        # The predictions of a run, how many of its rows are impossible, and its unseen values: they
-        # are collected, as one warning at the end names those of all runs.
+    def predicted(run: Any) -> tuple[Any, int, Unseen, dict[Variable, float]]:
+        # The predictions of a run, how many of its rows are impossible, its unseen values and its
+        # numbers far outside: they are collected, as one warning at the end names those of all.
         unseen = UnseenValues() if estimator.unseen == "warn" else estimator.unseen
-        collecting = with_policy(estimator, unseen)
+        far: dict[Variable, float] = {}
+        collecting = with_policy(estimator, unseen, far)
         columns, impossible = counted(collecting, run.select(names), what)
-        return _table(run.select(list(keep)), columns), impossible, unseen
+        return _table(run.select(list(keep)), columns), impossible, unseen, far
 
     n_rows = n_impossible = 0
-    # Values of all runs that are no states.
+    # Values of all runs that are no states, and the last number far outside of each variable.
     unseen_values = UnseenValues()
+    far_values: dict[Variable, float] = {}
     runs = dataset.runs(list(dict.fromkeys([*names, *keep])))
 
     def tables() -> Iterator[Any]:
         """Yield the predictions of all runs in their order, and count their rows."""
         nonlocal n_rows, n_impossible
-        for table, impossible, unseen in in_order(predicted, runs):
+        for table, impossible, unseen, far in in_order(predicted, runs):
+            far_values.update(far)
             n_rows += len(table)
             n_impossible += impossible
             if isinstance(unseen, UnseenValues):
@@ -137,6 +140,7 @@ def predict_dataset(
         write(tables())
     warn_of_impossible(n_impossible, n_rows, estimator.target_)
     unseen_values.warn(n_rows)
+    estimator.network_._expected.warn_of(far_values)
     return n_rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from bayesgraph.files.payloads import record
 from bayesgraph.models import CPD, substituted
@@ -25,6 +25,8 @@ def _plain(cpd: CPD) -> CPD:
     """Return a CPD with tuples as the names of its parents of earlier slices; see `_BEFORE`."""
     names = {p: p.name for p in cpd.parents}
     past = {p: (_BEFORE, n.name, n.steps) for p, n in names.items() if isinstance(n, Before)}
+    # A name that looks like such a tuple becomes one of no slice before.
+    past |= {p: (_BEFORE, n, 0) for p, n in names.items() if _is_marked(n)}
     return substituted(cpd, {p: renamed(p, name) for p, name in past.items()})
 
 
@@ -32,8 +34,13 @@ def _lagged(cpd: CPD) -> CPD:
     """Return a CPD with `Before` as the names of its parents of earlier slices, as it was."""
     names = {p: p.name for p in cpd.parents}
     # Without the mark: the name and the number of slices.
-    past = {p: n[1:] for p, n in names.items() if isinstance(n, tuple) and n[:1] == (_BEFORE,)}
-    return substituted(cpd, {p: renamed(p, Before(*fields)) for p, fields in past.items()})
+    past = {p: n[1:] for p, n in names.items() if _is_marked(n)}
+    lagged = {p: Before(name, steps) if steps else name for p, (name, steps) in past.items()}
+    return substituted(cpd, {p: renamed(p, name) for p, name in lagged.items()})
+
+
+def _is_marked(name: Any) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(name, tuple) and name[:1] == (_BEFORE,)
 
 
 @record("temporal network", TemporalNetwork, _stored)

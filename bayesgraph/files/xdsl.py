@@ -71,7 +71,13 @@ _ID = re.compile(r"[^ \t\r\n]++")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-def parse(data: bytes, budget: files.Budget, *, normalize: Normalize = True) -> BayesianNetwork:
+def parse(
+    data: bytes,
+    budget: files.Budget,
+    *,
+    normalize: Normalize = True,
+    encoding: str | None = None,
+) -> BayesianNetwork:
     """Return the network of an XDSL file of GeNIe or SMILE.
 
     Names and states are the identifiers in the file, in the order of the file; the states of a
@@ -88,6 +94,8 @@ def parse(data: bytes, budget: files.Budget, *, normalize: Normalize = True) -> 
     normalize : bool or "always"
         Whether rows whose sum is off by up to 0.02 are divided by their sum, with one warning; see
         :func:`bayesgraph.files.bif.parse`.
+    encoding : str, optional
+        Encoding of the text, instead of what the file says.
 
     Raises
     ------
@@ -104,7 +112,7 @@ def parse(data: bytes, budget: files.Budget, *, normalize: Normalize = True) -> 
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    root, lines = read_xml(data, budget)
+    root, lines = read_xml(data, budget, encoding=encoding)
     genie = next(root.within("genie"), None)
     nodes = _chance_nodes(root, budget)
     reader = _Reader(nodes, Draft("XDSL", "table", budget, normalize, budget.error))
@@ -543,8 +551,10 @@ def _shown(variable: Variable, export: Export) -> Iterator[str]:
     position, note = annotations.positions.get(word), annotations.notes.get(word, "")
     if not title and position is None and not note:
         return
-    # Without a title that XML can hold, GeNIe shows the identifier.
-    title = title if title and is_xml_text(title) else word
+    # Without a title that XML can hold, GeNIe shows the identifier, as for a name that begins or
+    # ends with blanks: the reader, which strips them, would take the rest for a title.
+    is_held = is_xml_text(title) and (word in annotations.titles or title == title.strip())
+    title = title if title and is_held else word
     yield f"      <node id={quoted_attribute(word)}>"
     yield f"        <name>{_text(title)}</name>"
     for line in _STYLE:

@@ -494,10 +494,11 @@ class Dataset:
 
 
 def check_list(names: Iterable[Any], where: str) -> None:
-    """Raise an error for a text in place of a list of names, or a name that occurs twice."""
-    if isinstance(names, str):
+    """Raise an error for what is no list of names, such as a text, or a name that occurs twice."""
+    if isinstance(names, str) or not isinstance(names, Collection):
+        example = names if isinstance(names, str) else "x"
         raise errors.DataTypeError(
-            f"{where} takes a list of names, such as [{names!r}]; got a text."
+            f"{where} takes a list of names, such as [{example!r}]; got {names!r:.80}."
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

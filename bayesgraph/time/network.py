@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -675,9 +676,23 @@ class TemporalNetwork(Answering):
         """Return the ordinary network of n slices, whose variables are called "mood_0", "mood_1".
 
         Static variables keep their names.
+
+        Raises
+        ------
+        ModelError
+            If two variables would have one name, such as those called 1 and "1".
         """
         blocks: list[CPD] = [*self.static]
-        for t in range(whole_number("n", "slices", n, 1)):
+        n = whole_number("n", "slices", n, 1)
+        names = [cpd.variable.name for cpd in blocks]
+        repeating = (v.name for v in self.variables if v not in self._fixed)
+        names += [f"{name}_{t}" for name in repeating for t in range(n)]
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise ModelError(
+                f"Unrolled, more than one variable would have the name {quoted(twice)}. Numbers of "
+                "slices follow names as text: give the variables other names."
+            )
+        for t in range(n):
             cpds = self.slices[min(t, len(self.slices) - 1)]
             repeated = {v for cpd in cpds for v in cpd.scope if now(v) not in self._fixed}
             # The slice that each variable is of, and the variable with its number.

@@ -66,6 +66,11 @@ def test_ways_to_write_a_table(block: str) -> None:
     np.testing.assert_array_equal(wet(block), WET)
 
 
+def test_commas_without_numbers_between_move_no_number() -> None:
+    rows = ROWS.replace("0.7, 0.2, 0.1", "0.1 0.7 0.2, , ").replace("0.1, 0.3, 0.6", ".1 .7 .2,,")
+    assert wet(rows).tolist() == [[0.1, 0.7, 0.2]] * 2
+
+
 def test_a_default_fills_all_rows() -> None:
     values = wet("probability ( wet | rain ) { default 0.1, 0.3, 0.6; }")
     np.testing.assert_array_equal(values, WET[[1, 1]])

@@ -203,6 +203,17 @@ def test_the_checksum_is_that_of_the_parameters(classifier, tmp_path):
     assert bg.card(classifier).checksum == digest
 
 
+def test_names_of_variables_count_in_the_checksum():
+    names = ("training", "posterior", "fields")
+    variables = [bg.Discrete(name, ["no", "yes"]) for name in names]
+    network = bg.BayesianNetwork([bg.TableCPD(v, [0.5, 0.5]) for v in variables])
+    ensembles = [
+        bg.Ensemble([network] * 2, combine="posterior", prior_ratios={name: [1.0, 2.0]})
+        for name in names
+    ]
+    assert len({parameter_checksum(ensemble) for ensemble in ensembles}) == 3
+
+
 def test_what_files_do_not_hold_has_no_checksum():
     odd = bg.Discrete("odd", [frozenset("a"), frozenset("b")])
     card = bg.card(bg.BayesianNetwork([bg.TableCPD(odd, [0.5, 0.5])]))

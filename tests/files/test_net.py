@@ -309,6 +309,15 @@ def test_linear_gaussians() -> None:
     assert_same_bits(net, parse_net(format_net(net)))
 
 
+@pytest.mark.parametrize("mean", ["1 + 2*X + Z", "Z - -1 + X*2", "X + X + Z + 1"])
+def test_a_sum_has_constants_and_products_in_any_order(mean: str) -> None:
+    nodes = "".join(f"continuous node {name} {{ }} " for name in "XZY")
+    tables = "".join(f"potential ({name}) {{ data = normal (0, 1); }} " for name in "XZ")
+    net = parse_net(f"{nodes}{tables}potential (Y | X Z) {{ data = normal ({mean}, 2); }}")
+    cpd: Any = net["Y"]
+    assert (cpd.mean, cpd.coefficients.tolist()) == (1, [2, 1])
+
+
 def test_states_by_subtype_and_tables_by_models() -> None:
     net = parse_net(HUGIN_SUBTYPES)
     states = {v.name: v.states for v in net.variables if isinstance(v, bg.Discrete)}
@@ -388,6 +397,9 @@ def test_counts_are_divided_if_asked() -> None:
         ("a % first\n b % last\n", ["a", "b"]),
         ('"x;y" % 50% of all)\n "50%"', ["x;y", "50%"]),
         ("a % (50%)\n b", ["a", "b"]),
+        ('"a,,b", "c"', ["a,,b", "c"]),
+        ('"a\\",,b" "c,"', ['a",,b', "c,"]),
+        ('"a, b", ', ["a, b", ""]),
     ],
 )
 def test_states_without_quotes(states: str, expected: list[str]) -> None:
@@ -550,6 +562,14 @@ def test_names_are_restored_from_comments() -> None:
     assert_same_bits(net, parse_net(text))
     plain = parse_net("\n".join(line for line in text.split("\n") if not line.startswith("%")))
     assert plain["xnode"].values.tobytes() == net["node"].values.tobytes()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["n", "number of items"])
+def test_counts_are_restored_from_comments(name: str) -> None:
+    net = bg.BayesianNetwork([bg.GaussianCPD(bg.Count(name), 3, 2)])
+    back = parse_net(format_net(net, strict=False))
+    assert type(back.variable(name)) is bg.Count
+    assert_same_bits(net, back)
 
 
 def test_other_models_are_refused() -> None:

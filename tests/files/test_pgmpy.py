@@ -227,6 +227,11 @@ def test_kinds_scores_and_annotations_come_back() -> None:
     assert back.annotations == net.annotations
 
 
+def test_counts_come_back() -> None:
+    net = bg.BayesianNetwork([bg.GaussianCPD(bg.Count("n"), 3, 2)])
+    assert type(bg.from_pgmpy(bg.files.to_pgmpy(net)).variable("n")) is bg.Count
+
+
 def test_equal_states_are_refused_or_become_texts() -> None:
     a, b = bg.Discrete("a", [True, 1, "1"]), bg.Discrete("b", ["x", "y"])
     net = bg.BayesianNetwork(

@@ -14,6 +14,7 @@ from bayesgraph.core import parallel as blocks
 from bayesgraph.core.errors import (
     DataError,
     DataTypeError,
+    ExtrapolationWarning,
     FileFormatError,
     ImpossibleEvidenceWarning,
 )
@@ -143,6 +144,8 @@ def test_what_cannot_be_done_is_said(classifier, table, folder, tmp_path):
         bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", what="classes")
     with pytest.raises(bg.errors.UnknownVariableError, match=r"keep=.*Did you mean 'note'"):
         bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=["notes"])
+    with pytest.raises(DataTypeError, match=r"keep= takes a list of names, .*; got None"):
+        bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=None)
     with pytest.raises(DataError, match="keep= names 'class'"):
         bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=["class"])
     pq.write_table(table.select(["id", "size"]), tmp_path / "few.parquet")
@@ -171,6 +174,15 @@ def test_impossible_rows_are_counted_in_one_warning(tmp_path):
     (warning,) = seen
     assert warning.category is ImpossibleEvidenceWarning
     assert "20 of 40 rows" in str(warning.message)
+
+
+def test_numbers_far_outside_are_named_in_one_warning(table, features, tmp_path):
+    classifier = bg.NaiveBayesClassifier().fit(features, table.select(["class"]))
+    far = pa.table({"code": ["01"] * 60, "size": [1e6] * 40 + [1e7] + [0.0] * 19})
+    pq.write_table(far, tmp_path / "rows.parquet")
+    with pytest.warns(ExtrapolationWarning, match="size = 10000000 ") as seen:
+        bg.files.predict_dataset(classifier, tmp_path / "rows.parquet", tmp_path / "found.csv")
+    assert [warning.filename for warning in seen] == [__file__]
 
 
 def test_numbers_are_predicted_with_their_deviation(table, tmp_path):

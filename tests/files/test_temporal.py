@@ -20,6 +20,18 @@ def test_native_files_hold_temporal_networks(seed, tmp_path):
     assert again.slices[-1][0].parents == model.slices[-1][0].parents
 
 
+@pytest.mark.parametrize("name", [("before", "x"), ("before", "x", 1), ("before",)])
+def test_a_name_may_look_like_that_of_an_earlier_slice(name, tmp_path):
+    x, y = bg.Discrete(name, ["u", "v"]), bg.Discrete("x", ["u", "v"])
+    rows = np.array([[0.25, 0.75], [0.5, 0.5]])
+    model = bg.TemporalNetwork(
+        [bg.TableCPD(x, [0.5, 0.5]), bg.TableCPD(y, rows, [x])],
+        [bg.TableCPD(x, rows, [bg.before(x)])],
+    )
+    model.save(tmp_path / "model.bayesgraph")
+    assert bg.load(tmp_path / "model.bayesgraph") == model
+
+
 def test_an_unrolled_network_is_an_ordinary_one(tmp_path):
     model = of_random(np.random.default_rng(0))
     model.unrolled(3).save(tmp_path / "model.bif", strict=False)

@@ -189,6 +189,13 @@ def test_blanks_may_stand_before_the_declaration(blanks: str) -> None:
     assert parse_xdsl(blanks + GENIE) == parse_xdsl(GENIE)
 
 
+def test_a_text_has_no_encoding_and_a_file_may_be_given_one(tmp_path: Path) -> None:
+    text = GENIE.replace("Sun", "Né")
+    assert parse_xdsl(text).names[0] == "Né"
+    (tmp_path / "net.xdsl").write_text(text, "utf-8")
+    assert bg.load(tmp_path / "net.xdsl", encoding="utf-8").names[0] == "Né"
+
+
 def test_gzip_and_the_order_of_nodes(tmp_path: Path) -> None:
     path = tmp_path / "net.xdsl.gz"
     path.write_bytes(gzip.compress(GENIE.encode("latin-1")))
@@ -409,6 +416,13 @@ def test_names_that_are_no_identifiers_are_restored(tmp_path: Path) -> None:
     assert back.variable(mood.name).states == mood.states
     assert not back.annotations  # the title in the file only says the name
     assert "<name>how do you feel?</name>" in (tmp_path / "net.xdsl").read_text()
+
+
+@pytest.mark.parametrize("name", [" age", "\tage\n", "a\rge", "a\r\nge"])
+def test_a_name_with_blanks_leaves_no_title(name: str) -> None:
+    net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete(name, ["x", "y"]), [0.5, 0.5])])
+    back = parse_xdsl(format_xdsl(net, strict=False))
+    assert (back, bool(back.annotations)) == (net, False)
 
 
 def test_annotations_go_round_exactly() -> None:

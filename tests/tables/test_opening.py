@@ -338,6 +338,7 @@ def test_what_is_no_dataset_is_refused(tmp_path):
     ("options", "said"),
     [
         ({"columns": "x"}, r"columns= takes a list of names, such as \['x'\]"),
+        ({"columns": iter(["x"])}, r"columns= takes a list of names, .*; got <list_iterator"),
         ({"columns": ["x", "y", "x"]}, "'x' more than once"),
         ({"where": "x > 1"}, "where= is an expression of pyarrow"),
         ({"progress": True}, "progress= is a function"),

@@ -163,6 +163,14 @@ def test_intervals_and_counts_are_evidence_in_a_slice():
     assert state.log_likelihood == pytest.approx(unrolled.log_probability(evidence), abs=1e-12)
 
 
+@pytest.mark.parametrize(("name", "static"), [("1", False), ("1_1", True)])
+def test_names_that_are_one_text_are_not_unrolled(name, static):
+    one, other = (bg.TableCPD(bg.Discrete(name, ["a", "b"]), [0.5, 0.5]) for name in (1, name))
+    model = bg.TemporalNetwork([one] if static else [one, other], static=[other] * static)
+    with pytest.raises(bg.errors.ModelError, match=r"more than one .* have the name '1_"):
+        model.unrolled(2)
+
+
 def test_vectors_of_counts_are_evidence_in_a_slice():
     z, words = bg.Discrete("z", ["a", "b"]), bg.CountVector("words", ["red", "blue"])
     model = bg.TemporalNetwork(
