@@ -100,8 +100,9 @@ class FactorJoint(Work):
             probabilities, log_evidence = normalised_with_total(result.aligned(discrete))
             if log_evidence == -np.inf:
                 return None
+            log_evidence += case.log_scale
             return results.Posterior(tuple(discrete), probabilities, log_evidence)
-        return _mixture(result, discrete, plan, wanted)
+        return _mixture(result, discrete, plan, wanted, case.log_scale)
 
 
 class FactorMass(Work):
@@ -118,7 +119,7 @@ def log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
     """Return the log probability (density) of the evidence, up to a constant of the model."""
     result, _ = marginal(model, [], case.evidence(model.variables), memory_limit)
     assert isinstance(result, Factor)  # no targets, no variables left
-    return float(result.log_values[0])
+    return float(result.log_values[0]) + case.log_scale
 
 
 class FactorAll(Work):
@@ -178,7 +179,9 @@ class FactorBest(Work):
             )
             if np.isneginf(log_value[0]):
                 return None
-            best = results.Assignment(self._named(case, values), float(log_value[0]))
+            best = results.Assignment(
+                self._named(case, values), float(log_value[0]) + case.log_scale
+            )
             return Taken(lambda k: [best])  # k is 1 with means
         # The tables are reduced by the evidence: the program has none to observe.
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
@@ -186,7 +189,8 @@ class FactorBest(Work):
         if over is not None:
             over = tuple(compiled.tables.numbers(model.variables[v] for v in over))
         program = program_of(compiled, Best(over), Pattern(()), memory_limit=memory_limit)
-        return assignments_of(compiled, program, Case({}), over, memory_limit)
+        constant = Case({}, {}, case.log_scale)
+        return assignments_of(compiled, program, constant, over, memory_limit)
 
     def _free(self, evidence: Evidence) -> list[Variable]:
         """Return the variables without evidence, but for those that cannot be integrated out."""
@@ -256,19 +260,26 @@ def _drawn(
     # Shapes (n, k) and (n, k, k) for k continuous variables, in the order of `result.variables`.
     _, mean, covariance = result.moments()
     # For independent standard normals z, mean + L z has the covariance L L^T.
-    root = np.linalg.cholesky(covariance)
+    try:
+        root = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:  # it is singular but for rounding errors, its root is not
+        root = np.linalg.inv(result.compressed().loadings)
     noise = random.standard_normal((n, len(continuous)))
     values = mean + np.einsum("...ij,...j->...i", root, noise)
     return drawn | {v: values[:, result.variables.index(v)] for v in continuous}
 
 
 def _mixture(
-    result: GaussianFactor, discrete: list[Discrete], plan: Plan, wanted: Sequence[Variable]
+    result: GaussianFactor,
+    discrete: list[Discrete],
+    plan: Plan,
+    wanted: Sequence[Variable],
+    log_scale: float,
 ) -> Any:
     """Return a Gaussian factor as a normalised posterior; None if its integral is zero.
 
     `discrete` are the discrete targets, and `wanted` all targets. Other discrete variables of the
-    factor index the components of the mixture.
+    factor index the components of the mixture. `log_scale` is that of the case.
     """
     continuous = tuple(v for v in wanted if isinstance(v, Continuous))
     order = [result.variables.index(v) for v in continuous]
@@ -283,7 +294,7 @@ def _mixture(
         table = align(values, result.scope, axes)[0]  # the only row of evidence
         return np.broadcast_to(table, (*shape, *tail)).reshape(-1, *tail)
 
-    log_mass = flat(log_mass)
+    log_mass = flat(log_mass) + log_scale
     log_evidence = float(log_sum_exp(log_mass[None], 1)[0])  # over the configurations
     if log_evidence == -np.inf:
         return None

@@ -51,7 +51,10 @@ class Factor:
     log_values: Floats
 
     def __init__(self, scope: Sequence[Discrete], values: ArrayLike) -> None:
-        self.scope = tuple(scope)
+        try:
+            self.scope = tuple(scope)
+        except TypeError:
+            raise CPDError(f"A Factor takes a list of variables; got {scope!r:.80}.") from None
         names = [getattr(variable, "name", variable) for variable in self.scope]
         if not all(isinstance(variable, Discrete) for variable in self.scope):
             raise CPDError(f"A Factor is over discrete variables; its scope is {quoted(names)}.")
@@ -114,6 +117,10 @@ class Factor:
         summed = tuple(1 + axis for axis, v in enumerate(self.scope) if v not in kept)
         values = log_sum_exp(self.log_values, summed) if summed else self.log_values
         left = [v for v in self.scope if v in kept]
+        if len(left) < len(kept):
+            raise CPDError(
+                f"A marginal keeps each variable once; got {quoted(v.name for v in kept)}."
+            )
         return Factor.from_log(kept, align(values, left, kept))
 
     def eliminate(self, variable: Discrete, algebra: Algebra) -> Factor:

@@ -8,6 +8,7 @@ always. The iteration may not converge; the report says how it ended.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -167,7 +168,12 @@ def loopy_belief_propagation(
     >>> result.report.converged, result.report.exact  # the exact P(b = 0) is 0.6071
     (True, False)
     """
-    if max_iterations < 1 or not tolerance > 0 or not (damping is None or 0 <= damping < 1):
+    try:
+        is_valid = operator.index(max_iterations) >= 1 and tolerance > 0
+        is_valid = is_valid and (damping is None or 0 <= damping < 1)
+    except TypeError:
+        is_valid = False
+    if not is_valid:
         raise errors.EvidenceError(
             "Expected max_iterations of 1 or more, a positive tolerance and a damping in [0, 1) "
             f"or None; got {max_iterations!r}, {tolerance!r} and {damping!r}."

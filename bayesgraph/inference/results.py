@@ -90,8 +90,10 @@ class GaussianComponents:
     def log_density(self, points: Floats) -> Floats:
         """Return log densities; see Components."""
         deviation = points[..., None, :] - self.means  # shape (..., k, n)
+        sign, log_det = np.linalg.slogdet(self.covariances)
+        if (sign <= 0).any():
+            raise _singular()
         scaled = np.linalg.solve(self.covariances, deviation[..., None])[..., 0]
-        _, log_det = np.linalg.slogdet(self.covariances)
         n = self.means.shape[1]
         return np.asarray(-0.5 * (np.sum(deviation * scaled, axis=-1) + log_det + n * LOG_2PI))
 
@@ -108,7 +110,10 @@ class GaussianComponents:
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
         """Return draws; see Components."""
-        root = np.linalg.cholesky(self.covariances)[chosen]
+        try:
+            root = np.linalg.cholesky(self.covariances)[chosen]
+        except np.linalg.LinAlgError as error:
+            raise _singular() from error
         noise = random.standard_normal((len(chosen), self.means.shape[1]))
         return np.asarray(self.means[chosen] + np.einsum("kij,kj->ki", root, noise))
 
@@ -120,6 +125,13 @@ class GaussianComponents:
     @property
     def _scale(self) -> Floats:
         return np.sqrt(self.covariances[:, 0, 0])
+
+
+def _singular() -> UnsupportedModelError:
+    return UnsupportedModelError(
+        "Some of these numbers are almost functions of the others: their covariance is singular "
+        "but for rounding errors. Ask for fewer of them, or draw them by the model's sample."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +354,8 @@ class Posterior(Displayed, Mapping[State, float]):
         below, above = np.cumsum(self.probabilities), np.cumsum(self.probabilities[::-1])
         # Numbers of intervals at both ends whose probabilities sum to at most half of the rest.
         n_below, n_above = (int(np.searchsorted(p, most, side="right")) for p in (below, above))
-        return ends[n_below], ends[len(ends) - 1 - n_above]
+        n_last = len(ends) - 1 - n_above
+        return ends[min(n_below, n_last - 1)], ends[n_last]  # at a tie the interval is the first
 
     def marginal(self, *names: Name) -> Posterior:
         """Return the posterior of some of the variables, in the order in which they are named."""
@@ -390,7 +403,8 @@ class Posterior(Displayed, Mapping[State, float]):
     def _display(self, maximum: int = _MAX_LINES) -> DisplayTable:
         probabilities = self.probabilities.ravel()[:maximum].tolist()
         error = ""
-        rows = [[str(key), f"{p:.6f}"] for key, p in zip(self, probabilities, strict=False)]
+        keys = _labels(itertools.islice(self, maximum))
+        rows = [[key, f"{p:.6f}"] for key, p in zip(keys, probabilities, strict=True)]
         if self.bounds is not None:
             error = f"{self.approximation}\n  in brackets             95 % intervals"
             for row, (low, high) in zip(rows, self.bounds.reshape(2, -1).T, strict=False):
@@ -563,8 +577,16 @@ class Marginals(Displayed, Mapping[Name, Any]):
                 ("sd", rounded(posterior.std, 6), 0.0),
             ]
         pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
-        lines = [(str(state), f"{p:.4f}", float(p)) for state, p in pairs]
+        labels = _labels(state for state, _ in pairs)
+        lines = [(text, f"{p:.4f}", float(p)) for text, (_, p) in zip(labels, pairs, strict=True)]
         return [*lines, ("...", "", 0.0)] if len(posterior) > 4 else lines
+
+
+def _labels(states: Iterable[object]) -> list[str]:
+    """Return states as texts, those of 1 and "1" as in source code if both are there."""
+    items = list(states)
+    labels = list(map(str, items))
+    return labels if len(set(labels)) == len(labels) else list(map(repr, items))
 
 
 def _cut(text: str, length: int) -> str:
@@ -666,9 +688,11 @@ class NumberMixture(Displayed):
     def covariance(self) -> Floats:
         """The posterior covariance, shape (n, n)."""
         # Law of total covariance: within the components, and between their means.
-        spread = self.means - self.weights @ self.means
-        within = np.einsum("k,kij->ij", self.weights, self.covariances)
-        return np.asarray(within + np.einsum("k,ki,kj->ij", self.weights, spread, spread))
+        mean = self.weights @ self.means
+        with np.errstate(invalid="ignore"):  # around a mean that is infinite
+            spread = np.where(np.isinf(mean), np.inf, self.means - mean)
+            within = np.einsum("k,kij->ij", self.weights, self.covariances)
+            return np.asarray(within + np.einsum("k,ki,kj->ij", self.weights, spread, spread))
 
     @property
     def variance(self) -> Any:

@@ -491,15 +491,14 @@ class _FamiliesOfCase:
             np.zeros(array.shape) for array in (family.mean, family.variance, family.coefficients)
         )
         if self.mass > 0:
-            for cell, weight, first, second in self._moments(family):
+            for cell, weight, first, covariance in self._moments(family):
                 v = family.variance[cell]
                 # With z = (x, continuous parents), r is contrast @ z - intercept.
                 contrast = np.concatenate([[1.0], -family.coefficients[cell]])
-                intercept = family.mean[cell]
-                # E[r], E[r z] and E[r^2].
-                residual = contrast @ first - intercept
-                products = second @ contrast - intercept * first
-                square = contrast @ products - intercept * residual
+                # E[r], E[r z] and E[r^2], without squares of z, which cancel far from zero.
+                residual = contrast @ first - family.mean[cell]
+                products = covariance @ contrast + residual * first
+                square = contrast @ covariance @ contrast + residual**2
                 weight = weight * self.mass
                 mean[cell] = weight * residual / v
                 variance[cell] = weight * (square - v) / (2 * v**2)
@@ -507,10 +506,10 @@ class _FamiliesOfCase:
         return mean, variance, coefficients
 
     def _moments(self, family: GaussianFamily) -> list[tuple[Any, float, Floats, Floats]]:
-        """Return the first and second moments of the numbers in each possible configuration.
+        """Return mean and covariance of the numbers in each possible configuration.
 
         Each item is the configuration of the discrete parents, its probability, and E[z] and
-        E[z z'] in it, of z = (child, continuous parents).
+        cov(z) in it, of z = (child, continuous parents).
         """
         discrete, numbers = self.free(family.axes), self.free(family.numbers)
         hard, number = self.case.hard, self.model._index_of
@@ -537,18 +536,15 @@ class _FamiliesOfCase:
 
 
 def _moments_of(values: Floats, at: list[int], mixture: Any) -> tuple[Floats, Floats]:
-    """Return E[z] and E[z z'] of numbers, of which a mixture gives those in the places `at`.
+    """Return E[z] and cov(z) of numbers, of which a mixture gives those in the places `at`.
 
     The others are certain, and have their `values`.
     """
-    if mixture is None:
-        return values, np.outer(values, values)
-    # E[z] of each of the k components, shape (k, n); then the sums of E[z z'] over components.
-    means = np.tile(values, (len(mixture.weights), 1))
-    means[:, at] = mixture.means
-    second = np.einsum("k,ki,kj->ij", mixture.weights, means, means)
-    second[np.ix_(at, at)] += np.einsum("k,kij->ij", mixture.weights, mixture.covariances)
-    return mixture.weights @ means, second
+    mean, covariance = values.copy(), np.zeros((len(values), len(values)))
+    if mixture is not None:
+        mean[at] = mixture.mean
+        covariance[np.ix_(at, at)] = mixture.covariance
+    return mean, covariance
 
 
 class FamilySlopes(SlopesWork):

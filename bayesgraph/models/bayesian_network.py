@@ -486,7 +486,8 @@ class BayesianNetwork(Model):
         """Return the network with numbers replaced by states; see `Model._with_findings`."""
         for name in findings:
             variable = self.variable(name)
-            if any(variable in above for above in self._parents.values()):
+            # Children of one block may depend on each other: each has those before it as parents.
+            if any(variable in cpd.parents for cpd in self.cpds):
                 raise UnsupportedModelError(
                     f"{variable.name!r} has children, which take its value: an interval or "
                     "likelihoods of it have no exact answer."

@@ -234,6 +234,8 @@ def test_scopes_that_are_refused():
         Factor([bg.Continuous("x")], [1.0])
     with pytest.raises(CPDError, match="over discrete variables"):
         Factor(["a"], [1.0])
+    with pytest.raises(CPDError, match="takes a list of variables"):
+        Factor(POOL[0], [1.0, 2.0])
     with pytest.raises(CPDError, match="each variable once"):
         Factor([POOL[0], POOL[0]], np.ones((2, 2)))
     with pytest.raises(CPDError, match="each variable once"):
@@ -243,6 +245,8 @@ def test_scopes_that_are_refused():
 def test_marginal_refuses_variables_that_are_not_there():
     with pytest.raises(ValueError):  # noqa: PT011
         Factor(POOL[:1], [1, 2]).marginal([POOL[1]])
+    with pytest.raises(CPDError, match="keeps each variable once"):
+        Factor(POOL[:1], [1, 2]).marginal([POOL[0], POOL[0]])
 
 
 def test_repr():

@@ -402,6 +402,8 @@ def test_moments_that_do_not_exist():
     assert "nan" in repr(found)
     wide = bg.BayesianNetwork([bg.models.StudentCPD(bg.Continuous("x"), 1.0, 2.0, 1.5)]).query("x")
     assert (wide.mean, wide.variance) == (1.0, math.inf)
+    beyond = bg.BayesianNetwork([bg.LogNormalCPD(bg.Continuous("x"), 800.0, 1.0)]).query("x")
+    assert (beyond.mean, beyond.std) == (math.inf, math.inf)
 
 
 def test_what_a_count_cannot_be_has_no_probability():

@@ -328,3 +328,6 @@ def test_wrong_input_is_refused():
     for options in ({"max_iterations": 0}, {"tolerance": 0.0}, {"damping": 1.0}, {"damping": -1}):
         with pytest.raises(EvidenceError, match="damping"):
             loopy_belief_propagation([bg.Factor([a], [1, 2])], **options)
+    for options in ({"max_iterations": math.nan}, {"max_iterations": 1.5}, {"damping": "x"}):
+        with pytest.raises(EvidenceError, match="Expected max_iterations of 1 or more"):
+            loopy_belief_propagation([bg.Factor([a], [1, 2])], **options)

@@ -192,6 +192,25 @@ def test_derivatives_equal_those_of_enumeration(seed):
             assert slope == pytest.approx(expected, abs=3e-8 * max(1, abs(expected)))
 
 
+@pytest.mark.parametrize("observed", [True, False])
+def test_derivatives_are_the_same_far_from_zero(observed):
+    def slopes(shift):
+        d, x, y = bg.Discrete("d", ["a", "b"]), bg.Continuous("x"), bg.Continuous("y")
+        net = bg.BayesianNetwork(
+            [
+                bg.TableCPD(d, [0.5, 0.5]),
+                bg.GaussianCPD(x, [shift, shift + 1.0], [1.0, 2.0], [d]),
+                bg.GaussianCPD(y, -shift, 1.0, [x], [1.0]),
+            ]
+        )
+        evidence = {"x": shift + 0.25, "y": 0.5} if observed else {"y": 0.5}
+        return net.ask.sensitivity("d", "a", evidence).gaussians["x"]
+
+    near, far = slopes(0.0), slopes(2.0**30)
+    np.testing.assert_allclose(far.mean, near.mean, rtol=1e-6)
+    np.testing.assert_allclose(far.variance, near.variance, rtol=1e-6)
+
+
 def test_derivatives_with_a_leaf_of_another_family():
     """Differences of answers of changed networks, at a table with a zero and in every Gaussian."""
     evidence, h = {"y": 5.0, "k": 2}, 1e-3

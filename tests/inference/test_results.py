@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 import bayesgraph as bg
-from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
 from bayesgraph.inference import GaussianComponents, NumberMixture, Posterior
 
 MIXED_STATES = (True, 1, 1.0, "1")
@@ -141,6 +141,14 @@ def test_repr_of_posteriors(net):
     text = repr(one.query("many"))
     assert "60 more states" in text
     assert len(text.splitlines()) == 42
+
+
+def test_states_that_look_alike_are_told_apart():
+    alike = bg.Discrete("a", [1, "1", 2])
+    net = bg.BayesianNetwork([bg.TableCPD(alike, [0.5, 0.25, 0.25])])
+    for answer in (net.query("a"), net.marginals()):
+        assert " '1' " in repr(answer)
+        assert " 1 " in repr(answer)
 
 
 def test_html_escapes_names_and_states():
@@ -335,6 +343,24 @@ def test_a_mixture_of_several_variables_prints_its_covariance():
     ]
 
 
+def test_numbers_that_are_almost_functions_of_each_other():
+    x, y = bg.Continuous("x"), bg.Continuous("y")
+    net = bg.BayesianNetwork(
+        [
+            bg.GaussianCPD(x, 0.0, 1.0),
+            bg.GaussianCPD(y, 0.0, 1e-18, [x], [1.0]),
+            bg.GaussianCPD(bg.Continuous("z"), 0.0, 1.0, [y], [1.0]),
+        ]
+    )
+    drawn = net.sample(2000, {"z": 0.5}, random_state=0)
+    assert np.std(np.subtract(drawn["y"], drawn["x"])) == pytest.approx(1e-9, rel=0.1)
+    posterior = net.query(["x", "y"])
+    with pytest.raises(UnsupportedModelError, match="model's sample"):
+        posterior.sample(2)
+    with pytest.raises(UnsupportedModelError, match="singular but for rounding"):
+        posterior.log_density([0.5, 0.5])
+
+
 def test_a_spread_beyond_the_range_of_floats_is_printed():
     x, z = bg.Continuous("x"), bg.Continuous("z")
     net = bg.BayesianNetwork(
@@ -377,6 +403,8 @@ def test_the_range_of_a_number_with_intervals():
     assert found.range(0.6) == (0.0, inf) or found.range(0.6) == (0.0, 2.5)
     assert found.range(0.9) == (-inf, inf)
     assert binned([0.0, 1.0, 0.0, 0.0]).range(1.0) == (0.0, 1.0)
+    assert binned([0.5, 0.0, 0.5], [1.0, 2.0]).range(0.0) == (-inf, 1.0)  # a tie: the first
+    assert binned([0.5, 0.5], [1.0]).range(0.0) == (-inf, 1.0)
     assert "median in (1, 2.5], at least half in (0, 2.5]" in repr(found)
     assert "median in (2.5, inf)" in repr(binned([0.1, 0.1, 0.1, 0.7]))
     assert "median" not in repr(binned([1.0], ()))

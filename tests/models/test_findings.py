@@ -167,6 +167,9 @@ def test_what_does_not_fit_is_refused():
         chain.query("z", {"x": bg.Between(0)})
     with pytest.raises(UnsupportedModelError, match="discrete parents"):
         chain.query("x", {"z": bg.Between(0)})
+    joint = bg.models.JointGaussianCPD([x, z], [0.0, 0.0], np.eye(2))
+    with pytest.raises(UnsupportedModelError, match="'x' has children"):
+        bg.BayesianNetwork([joint]).query("z", {"x": bg.Between(0)})
     with pytest.raises(UnsupportedModelError, match="not intervals or likelihoods"):
         bg.FactorGraph.of(net).query("a", {"n": bg.Between(0, 1)})
     for twice in ({"n": 3, net.variable("n"): {3: 1.0}}, {net.variable("n"): {3: 1.0}, "n": 3}):
@@ -251,6 +254,15 @@ def between(upper, lower):
     return upper + math.log(-math.expm1(lower - upper))
 
 
+# Each count has the odds 1 : 1e9 to be the last one.
+SLOW = bg.models.NegativeBinomialCPD(N, 1.0, 1e-9)
+
+
+def geometric(low, high):
+    """Return log P(low <= count < high) of the counts of `SLOW`."""
+    return -low * math.log1p(1e-9) + math.log(-math.expm1((low - high) * math.log1p(1e-9)))
+
+
 INTERVALS = {
     "exponential": (bg.models.ExponentialCPD(X, 2.0), (800, math.inf), -1600.0),
     "exponential, between": (
@@ -284,6 +296,9 @@ INTERVALS = {
         (5000, math.inf),
         -5000 * math.log(1.25),
     ),
+    "many counts": (SLOW, (10**9, 10**9 + 60_000 - 1), geometric(10**9, 10**9 + 60_000)),
+    "many counts, without end": (SLOW, (10**12, math.inf), geometric(10**12, math.inf)),
+    "no whole number": (bg.PoissonCPD(N, 2.0), (0.2, 0.8), -math.inf),
 }
 NARROW = {
     "exponential": (bg.models.ExponentialCPD(X, 2.0), 3.0, stats.expon(scale=0.5)),

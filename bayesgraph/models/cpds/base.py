@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, ItemTerms
+from bayesgraph.core.arrays import Floats, ItemTerms, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, rounded
 from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
@@ -691,7 +691,8 @@ class CPD(Displayed, ABC):
             Columns that do not fit beside each other continue below, each time with the states of
             the parents.
         """
-        shown = self.describe(max_rows, max_columns)
+        rows = whole_number("max_rows", "rows", max_rows, 1)
+        shown = self.describe(rows, whole_number("max_columns", "columns", max_columns, 1))
         table = replace(self._display(), rows=shown.rows, header=shown.header, note=shown.note)
         return table.folded(shown.keys)
 

@@ -450,17 +450,21 @@ class DensityCPD(NumbersPlate):
         # Smaller masses have lost too many digits.
         least = np.maximum(_LEAST_SHARE * np.where(is_upper, above_low, up_to_high), _LEAST_MASS)
         logs = log_of(np.maximum(mass, 0.0))
-        components = self.components(cells)
+        whole = isinstance(self.variable, Count)
         # Some length for intervals that end at 0 and go on without end, which have none.
         means = np.abs(self.cell_moments(cells)[0])
         unit = float(np.max(means, initial=1.0, where=np.isfinite(means)))
         for i in np.flatnonzero((mass < least).any(axis=1)).tolist():
             # Intervals are open below: that of the count 0 begins at -1.
-            a = max(float(low[i]), self.support[0] - components.whole)
+            a = max(float(low[i]), self.support[0] - whole)
             b = min(float(high[i]), self.support[1])
+            if whole:
+                a, b = float(np.floor(a)), float(np.floor(b))
             if a < b:
-                x, weights = _counts(a, b) if components.whole else _nodes(a, b, unit)
-                integral = log_integral(components.log_density(x[:, None]), weights)
+                x, weights = (_counts if whole else _nodes)(a, b, unit)
+                potential = self.potential(Evidence(len(x), {self.variable: x}))
+                assert isinstance(potential, Factor)  # the parents are discrete
+                integral = log_integral(potential.log_values.reshape(len(x), -1), weights)
                 logs[i] = np.where(mass[i] < least[i], integral, logs[i])
         return logs
 
@@ -517,16 +521,21 @@ def _nodes(low: float, high: float, unit: float) -> tuple[Floats, Floats]:
     return np.concatenate(points), np.tile(weights.ravel(), len(finite))
 
 
-def _counts(low: float, high: float) -> tuple[Floats, Floats]:
-    """Return the counts above `low` and up to `high`, and a weight of one for each.
+def _counts(low: float, high: float, unit: float) -> tuple[Floats, Floats]:
+    """Return the counts above `low` and up to `high`, both whole, and a weight of one for each.
 
-    If there are too many, they are those near the ends; an infinite end is cut off.
+    If there are too many, those between the ends are points of an integral: there probabilities
+    change so slowly that each is that over the unit interval around the count.
     """
-    first = math.floor(low) + 1.0
-    last = math.floor(min(high, first + _COUNTS if math.isinf(high) else high))
-    steps = np.arange(min(last - first + 1.0, _COUNTS))
-    counts = np.union1d(first + steps, last - steps)
-    return counts, np.ones(len(counts))
+    steps = np.arange(1.0, min(high - low, _COUNTS) + 1.0)
+    if high - low <= 2 * _COUNTS:
+        counts = np.union1d(low + steps, high + 1.0 - steps)
+        return counts, np.ones(len(counts))
+    ends = low + steps
+    if math.isfinite(high):
+        ends = np.append(ends, high + 1.0 - steps)
+    points, weights = _nodes(low + _COUNTS + 0.5, high - _COUNTS + 0.5, unit)
+    return np.append(ends, points), np.append(np.ones(len(ends)), weights)
 
 
 # ------------------------ Plates of Gaussian children, and plates of discrete children with tables

@@ -145,13 +145,12 @@ class DeterministicCPD(CanonicalCPD):
         cpd._set_family(variable, parents)
         results, steps = [start], []
         for parent in cpd.parents:
-            codes: dict[Any, int] = {}  # the number of each different result after this parent
-            table = [
-                [codes.setdefault(step(result, state), len(codes)) for state in parent.states]
-                for result in results
-            ]
-            steps.append(np.array(table))
-            results = list(codes)
+            # The number of each different result after this parent; 1 and True are different.
+            codes: dict[Any, int] = {}
+            longer = [step(result, state) for result in results for state in parent.states]
+            table = [codes.setdefault((type(r), r), len(codes)) for r in longer]
+            steps.append(np.array(table).reshape(len(results), -1))
+            results = [result for _, result in codes]
             if len(results) > _MAX_RESULTS:
                 raise CPDError(
                     f"{cpd.title}: after {parent.name!r} there are {len(results):,} different "
@@ -376,8 +375,9 @@ def _minimal(steps: Sequence[Codes]) -> list[Codes]:
 # ------ Logistic distributions: each state of each parent adds to the log odds of a discrete child
 
 
-# Sums of weights that differ by less than this share of the largest possible sum are one state.
-_SAME = 1e-14
+# Sums of weights that differ by less than this share of the largest possible sum are one state,
+# unless they differ by more than is rounding error of usual weights.
+_SAME, _DIFFERENT = 1e-14, 1e-12
 
 
 class LogisticCPD(AdditiveCPD):
@@ -436,6 +436,13 @@ class LogisticCPD(AdditiveCPD):
         terms = listed(weights, self.parents, "weights", self.title)
         self.weights = tuple(map(self._terms, self.parents, terms))
         self._start, self._parts = self.intercept, self.weights  # see AdditiveCPD
+        # A bound of all sums, whose differences are twice as large.
+        self._scale = sum(float(np.abs(terms).max()) for terms in (self.intercept, *self.weights))
+        if math.isinf(2.0 * self._scale):
+            raise CPDError(
+                f"{self.title}: intercept and weights have sums beyond the range of floats, up to "
+                f"{self._scale:g}. Weights of a few hundred nats are certain already."
+            )
 
     def _terms(self, parent: Discrete, weights: ArrayLike) -> Floats:
         """Return the terms of a parent, shape (its states, states of the child)."""
@@ -462,16 +469,16 @@ class LogisticCPD(AdditiveCPD):
 
     def links(self) -> list[Floats] | None:
         """Return a chain whose links are the sums so far, if few of these differ."""
-        # The different sums so far, shape (n_sums, states of the child), and a bound of all sums.
+        # The different sums so far, shape (n_sums, states of the child).
         sums = self.intercept[None]
-        scale = np.abs(sums).max() + sum(np.abs(terms).max() for terms in self.weights)
+        tolerance = min(_SAME * max(self._scale, 1.0), _DIFFERENT)
         tables: list[Floats] = []
         for terms in self.weights[:-1]:
             # Sums with this parent's terms, a row for each old sum and state of the parent.
             longer = (sums[:, None] + terms).reshape(-1, sums.shape[1])
             # Only differences of the scores of states matter; rounded, equal ones are found equal.
             # Columns: log odds of each state against the first, in units of the tolerance.
-            odds = np.round((longer - longer[:, :1]) / (_SAME * max(scale, 1.0)))
+            odds = np.round((longer - longer[:, :1]) / tolerance)
             _, first, steps = np.unique(odds, axis=0, return_index=True, return_inverse=True)
             if len(first) > MAX_LINK_STATES:
                 return None

@@ -99,6 +99,11 @@ class GaussianCPD(CPD):
                 f"{quoted(p.name for p in self.continuous_parents)}: coefficients= of shape "
                 f"{(*shape, n)} is needed."
             )
+        if coefficients is not None and not n and np.size(coefficients):
+            raise CPDError(
+                f"{self.title} has no continuous parents, of which coefficients= are the slopes; "
+                f"got {coefficients!r:.80}. Leave it out, or name the parents."
+            )
         slopes = np.zeros((*shape, 0)) if coefficients is None else coefficients
         shapes = shape, shape, (*shape, n)
         for name, values, wanted in zip(self.arrays, (mean, variance, slopes), shapes, strict=True):

@@ -964,10 +964,14 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
     )
     inner = np.flatnonzero(feature >= 0)
     right = trees.below[inner] + 1
-    # A right child may continue the split of the node above: on the same parent, and further right.
+    # A right child may continue the split of the node above: on the same parent, and further right,
+    # or with some of the states that are left, but not all of them.
+    others = possible[inner] & ~goes_left[inner]
+    chosen = goes_left[right] & others
+    divides = (chosen != 0).any(axis=1) & (chosen != others).any(axis=1)
     may_continue = np.zeros(trees.n_nodes, dtype=bool)
     may_continue[right] = (feature[right] == feature[inner]) & (
-        discrete[inner] | (threshold[right] > threshold[inner])
+        divides | (threshold[right] > threshold[inner])
     )
     _refuse(
         what,

@@ -182,6 +182,23 @@ def test_absent_effects_say_something_about_each_cause(chains, monkeypatch, seed
         net.query("c", {"y": "no", "b": "yes"})
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_absent_effects_beside_numbers_keep_the_log_evidence(chains, monkeypatch, seed):
+    monkeypatch.setattr(unfolded, "_MANY", 0)
+    network = random_network(seed, ("noisy_or",), n_roots=4, n_children=3, numbers=True)
+    joint = joint_of(network.without("y").without("x"))  # the numbers are below all the others
+    evidence = {"c0": "no", "c1": "no", "r0": 0}
+    expected = pytest.approx(joint.log_mass(evidence), abs=1e-9)
+    assert network.log_probability(evidence) == expected
+    assert network.marginals(evidence).log_evidence == expected
+    for targets in (["last"], ["x"], ["last", "x"]):
+        assert network.query(targets, evidence).log_evidence == expected
+    best = network.most_probable(evidence, over=["r1", "last"])
+    assert np.exp(best.log_probability) == pytest.approx(
+        joint.table(["r1", "last"], evidence).max()
+    )
+
+
 def test_many_absent_effects_are_cheap():
     random = np.random.default_rng(0)
     causes_, roots = causes(30, 0.03)
@@ -299,6 +316,25 @@ def test_many_causes_are_linear():
     assert equal.query("y")["yes"] == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_huge_weight_leaves_the_others_their_digits():
+    cpd = bg.LogisticCPD(bg.Discrete("y", NO_YES), -1.0, [1e14, 0.25, 0.5], causes(3)[0])
+    state = np.ones((1, 1))
+    for link in cpd.links():
+        state = np.einsum("xs,sct->xct", state, link).reshape(-1, link.shape[2])
+    np.testing.assert_allclose(state.reshape(2, 2, 2, 2), cpd.to_table().values, atol=1e-12)
+
+
+def test_results_of_a_fold_keep_their_types():
+    cpd = bg.DeterministicCPD.fold(
+        bg.Discrete("y", ["int", "bool"]),
+        lambda _, state: True if state == "yes" else 1,
+        causes(2)[0],
+        start=0,
+        finish=lambda result: type(result).__name__,
+    )
+    assert cpd.to_table().values[0].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
 def test_weights_without_a_chain_take_evidence():
     child = bg.Discrete("y", NO_YES)
     parents, roots = causes(25)
@@ -411,6 +447,7 @@ def test_damaged_arrays_are_told():
         (lambda y, a, b: bg.LogisticCPD(y, [0, 0, 0], [1], [b]), CPDError, r"shape \(2,\)"),
         (lambda y, a, b: bg.LogisticCPD(y, 0, [math.inf], [b]), CPDError, "finite"),
         (lambda y, a, b: bg.LogisticCPD(y, 0, [1.0], [a]), CPDError, r"shape \(3,\)"),
+        (lambda y, a, b: bg.LogisticCPD(y, 1e308, [1e308], [b]), CPDError, "beyond the range"),
         (lambda y, a, b: bg.DeterministicCPD(y, lambda x: "yess", [a]), UnknownStateError, "yes"),
         (lambda y, a, b: bg.DeterministicCPD(y, lambda: "yes", []), CPDError, "one parent"),
         (

@@ -175,6 +175,19 @@ def test_the_whole_table_as_text_keeps_to_a_line_by_continuing_below() -> None:
     }
 
 
+@pytest.mark.parametrize("limit", ["max_rows", "max_columns"])
+def test_the_text_of_a_distribution_has_at_least_one_row_and_column(limit: str) -> None:
+    a = bg.Discrete("a", ["no", "yes"])
+    cpds = [
+        bg.TableCPD(a, [0.5, 0.5]),
+        bg.GaussianCPD(bg.Continuous("x"), 0.0, 1.0),
+        bg.NoisyOrCPD(bg.Discrete("y", ["no", "yes"]), [0.5], [a]),
+    ]
+    for cpd in cpds:
+        with pytest.raises(bg.errors.DataError, match=f"{limit} is a number of .*, 1 or more"):
+            cpd.to_text(**{limit: 0})
+
+
 @pytest.mark.parametrize("n", [3, 40])
 def test_the_text_of_a_table_says_what_it_leaves_out(n: int) -> None:
     cpd = bg.TableCPD(PART, np.full((n, 20), 0.05), [bg.Discrete("x", range(n))])

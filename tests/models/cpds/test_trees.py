@@ -374,6 +374,16 @@ def test_flat_and_nested_trees_are_the_same():
         (bg.Split("place", "a", [1, 0], [0, 1]), CPDError, r"Write \['a'\]"),
         (bg.Split("place", ["d"], [1, 0], [0, 1]), KeyError, "no state 'd'"),
         (bg.Split("place", ["a", "b", "c"], [1, 0], [0, 1]), CPDError, "some of the 3 states"),
+        (
+            bg.Split("place", ["a"], [1, 0], bg.Split("place", ["a"], [1, 0], [0, 1], True)),
+            CPDError,
+            "other states; that at node 2",
+        ),
+        (
+            bg.Split("place", ["a"], [1, 0], bg.Split("place", ["b", "c"], [1, 0], [0, 1], True)),
+            CPDError,
+            "other states; that at node 2",
+        ),
         ([0.5, 0.4, 0.1], CPDError, "takes shape .2,."),
         ("leaf", CPDError, "takes numbers .*leaf"),
     ],
