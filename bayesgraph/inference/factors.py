@@ -401,6 +401,8 @@ class GaussianFactor:
     def compressed(self) -> GaussianFactor:
         """Return an equal factor in which A is upper triangular and has at most n rows."""
         loadings, targets = self.loadings, self.targets
+        if not targets.shape[-1]:  # without quadratic terms it has no rows
+            return self
         rows, row_targets = [], []
         for at in range(len(self.variables)):
             if not targets.shape[-1]:  # fewer rows than variables

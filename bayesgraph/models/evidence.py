@@ -208,7 +208,7 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
         hard |= {
             indicator: int(at in empty)
             for at, indicator in model._indicators  # codes: 0 is "no", 1 is "yes", missing
-            if indicator not in with_evidence and (at in with_evidence or at in empty)
+            if indicator not in with_evidence | empty and (at in with_evidence or at in empty)
         }
     if not beliefs:
         return Case(hard, soft)

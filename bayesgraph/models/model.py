@@ -81,7 +81,7 @@ from bayesgraph.models.evidence import (
     whole_intervals,
 )
 from bayesgraph.models.families.items import ItemsCPD, log_orders
-from bayesgraph.tables import Training, to_frame
+from bayesgraph.tables import Training, columns_of, to_frame
 
 _ALL = All()
 _FLOAT_MAX = np.finfo(float).max
@@ -989,7 +989,10 @@ class Model(Drawn, Edits, Answering):
             chosen = {self.variable(name) for name in do}
             if variable in chosen:
                 raise EvidenceError(f"{variable.name!r} is both the target and set by do=.")
-            rows = rows.without(chosen)
+            # Whether a value was missing is read off its column, or off one of its own.
+            pairs = [(self.variables[at], self.variables[i]) for at, i in self._indicators]
+            left_open = {i for v, i in pairs if v in chosen and i.name not in columns_of(table)}
+            rows = rows.without(chosen | left_open)
         return np.exp(model._normalised_rows(variable, rows))
 
     # ----------------------------------------------- what higher rooms implement; see `upward`
@@ -1099,4 +1102,7 @@ def under(
         both = quoted(name for name in do if name in observed)
         raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
     cut, settings = model._with_values_set(do)
-    return cut, {**observed, **settings}
+    # Being set does not tell whether the value was missing: None keeps its indicator open.
+    names = cut.names
+    left_open = {names[i]: None for at, i in cut._indicators if names[at] in settings}
+    return cut, {**left_open, **observed, **settings}

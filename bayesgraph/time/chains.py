@@ -183,12 +183,17 @@ class Messages:
             Probabilities; the mean and the variance of a number. What is observed has its value.
         """
         width = target.cardinality if isinstance(target, Discrete) else 2
-        out = np.empty((self.n_rows, width))
+        out = np.full((self.n_rows, width), np.nan)
         for part in self.sequences.parts:
-            for chosen, factor in self.factors(part, [target], smooth=smooth):
-                out[part.rows[chosen]] = summary(factor)
+            if target not in part.network:  # an interval of it is a state there
+                continue
+            is_observed = np.zeros(len(part.rows), dtype=bool)
             if target in part.evidence:
                 is_observed = part.evidence.observed_rows(target)
+            if not is_observed.all():  # what is set has no distribution
+                for chosen, factor in self.factors(part, [target], smooth=smooth):
+                    out[part.rows[chosen]] = summary(factor)
+            if is_observed.any():
                 values: Any = part.evidence.columns[target][is_observed]
                 pairs = np.stack([values, np.zeros(len(values))], axis=1)
                 # Of a state its indicator vector, of a number the value and the variance 0.

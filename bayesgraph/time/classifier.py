@@ -92,8 +92,12 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     def predict_proba(self, X: TableLike, **options: Unpack[RowOptions]) -> Floats:
         """Return the probabilities of the classes of each sequence, (n_sequences, n_classes)."""
         check_fitted(self, "model_")
-        # The class is static: in the slice after the last row it is that given the whole sequence.
-        return np.asarray(self.model_.forecast(X, _TARGET, 1, **options))[:, 0]
+        proba = np.asarray(self.model_.filter(X, _TARGET, **options))
+        ids, sequence = sequences_of(columns_of(X), options.get("id"))
+        # The class is static: in the last row it is that given the whole sequence.
+        last = np.empty(len(ids), dtype=np.intp)
+        last[sequence] = np.arange(len(sequence))
+        return proba[last]
 
     def predict(self, X: TableLike, **options: Unpack[RowOptions]) -> NDArray[Any]:
         """Return the most probable class of each sequence, shape (n_sequences,)."""

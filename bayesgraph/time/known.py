@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.errors import CPDError, DataTypeError
 from bayesgraph.core.variables import Continuous, Discrete, Name, State
 from bayesgraph.models import CPD, GaussianCPD, JointGaussianCPD, TableCPD
@@ -44,7 +45,9 @@ def hidden_markov(
     True
     """
     if not isinstance(states, Discrete):
-        states = Discrete("state", range(states) if isinstance(states, int) else states)
+        if isinstance(states, (int, np.integer)):
+            states = range(whole_number("states", "states", states, 1))
+        states = Discrete("state", states)
     k = states.cardinality
     cpds: list[CPD] = [TableCPD(states, np.full(k, 1 / k) if start is None else start)]
     for name, kind in emissions.items():

@@ -10,7 +10,7 @@ import numpy as np
 from bayesgraph.core.arrays import Floats, random_generator, whole_number
 from bayesgraph.core.errors import DataError, GraphError, unknown_variable
 from bayesgraph.core.typing import TableLike
-from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.core.variables import CountVector, Discrete, Name, Variable
 from bayesgraph.inference import Factor, align, normalised_if_possible
 from bayesgraph.learning import (
     Iterations,
@@ -58,7 +58,7 @@ def fit_temporal(
     for name, states in hidden.items():
         if name in columns:
             raise DataError(f"hidden= names {name!r}, which is a column of the table.")
-        if isinstance(states, int):
+        if isinstance(states, (int, np.integer)):
             states = range(whole_number("hidden", "states", states, 1))
         by_name[name] = states if isinstance(states, Discrete) else Discrete(name, states)
     smoother, random = as_smoothing(smoothing), random_generator(iterations.random_state)
@@ -66,6 +66,11 @@ def fit_temporal(
         raise DataError(f"Temporal networks take smoothing='dirichlet' or 'm'; got {smoothing!r}.")
     # The observed values of each number, from which Gaussians start.
     numbers = {v: table.column(v)[~np.isnan(table.column(v))] for v in table.continuous}
+    for v in by_name.values():
+        if isinstance(v, CountVector):
+            raise DataError(f"{v.name!r} is a vector of counts, which fit does not take.")
+        if not isinstance(v, Discrete) and not len(numbers.get(v, ())):
+            raise DataError(f"No row has a value of {v.name!r}: enter one, or leave it out.")
     template = _Template(make, _parents(arcs, by_name, static), static)
     model, history = template.drawn(numbers, random), None
     long = read_rows(model, rows, options)

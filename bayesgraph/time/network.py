@@ -54,6 +54,7 @@ from bayesgraph.models import (
     as_mapping,
     check_no_belief,
     impossible,
+    is_soft,
     read_case,
     read_values,
     substituted,
@@ -305,7 +306,7 @@ class TemporalNetwork(Answering):
         soft: Mapping[Discrete, Floats] | None = None,
         others: Mapping[int, tuple[BayesianNetwork, Mapping[Variable, Any]]] | None = None,
         *,
-        past: tuple[int, Any] | None = None,
+        past: tuple[int, Any, Mapping[Variable, Floats]] | None = None,
     ) -> Sequences:
         """Return sequences with evidence; a row is a slice, those of a sequence follow each other.
 
@@ -317,11 +318,12 @@ class TemporalNetwork(Answering):
         soft : mapping from variable to log likelihoods, shape (n_rows, n_states)
         others : mapping from row to (network, values), optional
             Networks in place of the slice's own, with values of variables that only they have.
-        past : (int, tuple of pairs), optional
-            Number of slices before the only sequence, and what they hand on.
+        past : (int, tuple of pairs, mapping), optional
+            Number of slices before the only sequence, what they hand on, and columns of the numbers
+            that they observed, as its slices call these.
         """
         n, soft, others = int(starts[-1]), soft or {}, others or {}
-        n_before, handed = past or (0, self._handed)
+        n_before, handed, seen = past or (0, self._handed, {})
         table = Evidence(n, columns)
         # What every slice observes need not be handed on: it is evidence on the next slice too.
         full = {v for v in columns if v in self._fixed or v in self._depths}
@@ -333,14 +335,15 @@ class TemporalNetwork(Answering):
             handed = tuple([pair for pair in handed if now(pair[0]) not in full])
         are_numbers = all(isinstance(v, Continuous) for v, _ in handed)
         # The number of each slice within its sequence.
-        place, columns = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)), dict(columns)
+        place, columns = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)), {**seen, **columns}
         # Evidence on earlier slices: of states that are handed on, the messages have it; of numbers
         # both slices take it, also where only some observe them. The value k slices back is of the
         # same sequence if k slices precede.
         for v, depth in self._depths.items():
             missing: Any = -1 if isinstance(v, Discrete) else np.nan
             for k in range(1, depth + 1) if v in (table if are_numbers else full) else ():
-                columns[before(v, k)] = np.where(place < k, missing, np.roll(columns[v], k))
+                earlier = columns.get(before(v, k), missing)
+                columns[before(v, k)] = np.where(place < k, earlier, np.roll(columns[v], k))
         # The index of each slice's network; -1 for one of its own.
         number = np.minimum(place + n_before, len(self.slices) - 1)
         number[list(others)] = -1
@@ -590,7 +593,7 @@ class TemporalNetwork(Answering):
     ) -> None:
         """Raise an EvidenceError if a target is observed or set in its slice, of this number."""
         values = [x for k, x in entered.items() if self.variable(k) == variable]
-        if any(not isinstance(x, Mapping) and not is_missing(x) for x in values):
+        if any(not is_soft(x) and not is_missing(x) for x in values):
             raise EvidenceError(
                 f"{variable.name!r} is both the target and observed or set in slice {number}."
             )
@@ -600,7 +603,7 @@ class TemporalNetwork(Answering):
         n: int,
         observed: Mapping[int, Mapping[Name, Any]],
         settings: Mapping[int, Mapping[Name, Any]],
-        past: tuple[int, Any] | None = None,
+        past: tuple[int, Any, Mapping[Variable, Floats]] | None = None,
     ) -> Sequences:
         """Return one sequence of n slices with evidence and interventions by slice.
 
@@ -632,6 +635,15 @@ class TemporalNetwork(Answering):
                 entered |= values
             # Findings on numbers replace these by variables that only this slice's network has.
             asked, states = with_findings(asked, entered)
+            changed = () if asked is network else network.variables
+            replaced = [v for v in changed if asked._by_name[v.name] != v]
+            cpds = [cpd for each in self.slices for cpd in each if replaced]
+            parents = {now(p) for cpd in cpds for p in cpd.parents}
+            if above := [v.name for v in replaced if v in parents]:
+                raise UnsupportedModelError(
+                    f"{quoted(above)} has children in later slices, which take its value: an "
+                    "interval or likelihoods of it have no exact answer."
+                )
             case, special = read_case(asked, states), {}
             for index, value in case.hard.items():
                 variable = asked.variables[index]
@@ -795,10 +807,18 @@ class Stream:
                 f"A stream hands on states or numbers, not {quoted(beside)} beside states: ask "
                 "smooth, filter and forecast of a table."
             )
-        # Static numbers on which slices depend, and which are entered in each: their values.
+        # Static numbers with their values, which the first slice gives.
+        fixed = [cpd.variable for cpd in model.static]
+        self._entered: dict[Variable, Any] = {v: None for v in fixed if isinstance(v, Continuous)}
+        # Those on which slices depend beside states, and those that are entered in each slice.
         scopes = {v for cpds in model.slices for cpd in cpds for v in cpd.scope}
-        self._entered: dict[Variable, Any] = {
-            now: None for now, _ in model._handed if now not in names and now in scopes
+        self._needed = {v for v in self._entered if v not in names and v in scopes}
+        self._repeated = self._needed | (self._entered.keys() & names)
+        # Of numbers that are handed on, what the last slices observed, NaN for nothing.
+        self._recent = {
+            v: np.full(depth, np.nan)
+            for v, depth in model._depths.items()
+            if isinstance(v, Continuous)
         }
         self.n_slices = 0
         self.log_likelihood = 0.0
@@ -823,16 +843,18 @@ class Stream:
         ImpossibleEvidenceError
             If the evidence has probability zero; the state stays as it was.
         UnsupportedModelError
-            If the first slice lacks a static number beside states.
+            If the first slice lacks a static number beside states, or a later one gives another.
         """
         settings = {0: dict(do)} if do else {}
         if self._entered:
             evidence = self._with_static(evidence)
         prepared = self._slices[min(self.n_slices, len(self._slices) - 1)]
         # Most evidence is a product with a matrix; other evidence makes a chain of one slice.
-        likelihood = None if do else prepared.likelihood(evidence)
+        likelihood, recent = None if do else prepared.likelihood(evidence), self._recent
         if likelihood is None:
-            chain = self._chain(evidence, settings, self._message, self.n_slices)
+            chain = self._chain(evidence, settings, self._message, self.n_slices, recent)
+            shown = chain.sequences.parts[0].evidence.columns
+            recent = {v: np.append(x[1:], shown.get(v, np.nan)) for v, x in recent.items()}
             message, gain = chain.filtered[-1:], float(chain.log_likelihood[0])
         else:
             matrix, (shares, scale) = prepared.matrix, likelihood
@@ -843,8 +865,11 @@ class Stream:
             gain = math.log(total) + scale if total else -math.inf
         if gain == -math.inf:
             raise impossible(evidence)
-        self._last = evidence, settings, self._message, self.n_slices
-        self._message = message
+        if not self.n_slices:
+            told: Mapping[Name, Any] = as_mapping(evidence) if self._entered else {}
+            self._entered = {v: told.get(v.name) for v in self._entered}
+        self._last = evidence, settings, self._message, self.n_slices, self._recent
+        self._message, self._recent = message, recent
         self.log_likelihood += gain
         self.n_slices += 1
 
@@ -852,35 +877,62 @@ class Stream:
         """Return evidence with the static numbers, which the first slice has to give."""
         entered = {self._model.variable(k).name: x for k, x in as_mapping(evidence).items()}
         for v, value in self._entered.items():
-            # A number that is not entered is that of the slices before.
-            number = entered.get(v.name)
-            number = entered[v.name] = value if is_missing(number) else number
-            if not isinstance(number, (int, float, np.number)) or np.isnan(number):
+            number = entered.pop(v.name, None)
+            if is_missing(number):  # it is that of the slices before
+                number = value
+            elif self.n_slices and is_missing(value):
+                raise UnsupportedModelError(
+                    f"A stream takes the static number {v.name!r} with the first slice, which did "
+                    "not give it: start again with it, or ask query and filter of all slices."
+                )
+            elif self.n_slices and number != value:
+                raise EvidenceError(
+                    f"{v.name!r} has one value in all slices; got {number!r} after {value!r}."
+                )
+            is_number = isinstance(number, (int, float, np.number)) and not np.isnan(number)
+            if v in self._needed and not is_number:
                 raise UnsupportedModelError(
                     f"A stream hands on states, not the number {v.name!r}: enter its value with "
                     f"the first slice; got {number!r}."
                 )
-            if self.n_slices and number != value:
-                raise EvidenceError(
-                    f"{v.name!r} has one value in all slices; got {number!r} after {value!r}."
-                )
-        if not self.n_slices:
-            self._entered = {v: entered[v.name] for v in self._entered}
+            if v in self._repeated or not self.n_slices:
+                entered[v.name] = number
         return entered
 
-    def _chain(self, observed: Any, settings: Any, message: Any, n_slices: int) -> Any:
+    def _target(self, name: Name, n_slices: int) -> Variable:
+        """Return a target in the last of so many slices; refuse a number that is not handed on."""
+        variable: Variable = self._model._target(name)
+        if n_slices > 1 and variable in self._entered.keys() - self._repeated:
+            raise UnsupportedModelError(
+                f"A stream does not hand on the static number {variable.name!r}: ask query, smooth "
+                "or filter of all slices."
+            )
+        return variable
+
+    def _past(self, n: int, n_slices: int, recent: Any) -> Any:
+        """Return what `_sequences` takes of the slices before the next n."""
+        seen = {}
+        for v, values in recent.items():
+            for k in range(1, len(values) + 1):
+                # The first k slices have values of the last k slices before them.
+                column = seen[before(v, k)] = np.full(n, np.nan)
+                column[:k] = values[-k:][:n]
+        return n_slices, self._handed, seen
+
+    def _chain(self, observed: Any, settings: Any, message: Any, n_slices: int, recent: Any) -> Any:
         """Return one slice with its evidence as a chain after a message.
 
-        `n_slices` is the number of slices before it; for `settings` see `_one_sequence`.
+        `n_slices` is the number of slices before it, and `recent` what they observed; for
+        `settings` see `_one_sequence`.
         """
-        past = n_slices, self._handed
+        past = self._past(1, n_slices, recent)
         sequences = self._model._one_sequence(1, {0: as_mapping(observed)}, settings, past)
         return self._model._chain(sequences, message)
 
     def query(self, target: Name) -> Any:
         """Return the posterior of a variable in the last slice given all evidence so far."""
         model = self._model
-        variable = model._target(target)
+        variable = self._target(target, self.n_slices)
         if self._last is None:
             return model.query(target, 0)
         handed = [now for now, _ in self._handed]
@@ -905,11 +957,13 @@ class Stream:
             Probabilities; mean and variance of a number.
         """
         model, n = self._model, whole_number("steps", "slices", steps, 1)
-        columns = {v: np.full(n, x, dtype=float) for v, x in self._entered.items()}
-        past = self.n_slices, self._handed
+        variable = self._target(target, self.n_slices + n)
+        given = {v: x for v, x in self._entered.items() if v in self._repeated}
+        columns = {v: np.full(n, x, dtype=float) for v, x in given.items() if not is_missing(x)}
+        past = self._past(n, self.n_slices, self._recent)
         sequences = model._sequences(np.array([0, n]), columns, past=past)
         chain = model._chain(sequences, self._message)
-        values: Floats = chain.marginal(model._target(target), smooth=False)
+        values: Floats = chain.marginal(variable, smooth=False)
         return values
 
 

@@ -194,16 +194,16 @@ def _offsets(
     size = _step(step, is_date, time)
     if size is None:
         apart = np.unique(gaps[same])
-        if len(apart) > 1:
+        # Rounding of times in floating point passes.
+        if len(apart) and apart[-1] - apart[0] > 1e-6 * apart[0]:
             raise DataError(
                 f"time={time!r}: rows are {_length(apart[0], is_date)} and "
-                f"{_length(apart[1], is_date)} apart; step= says how long a slice is, and without "
+                f"{_length(apart[-1], is_date)} apart; step= says how long a slice is, and without "
                 "time= each row is the next slice."
             )
-        size = float(apart[0]) if len(apart) else 1.0
+        size = float(gaps[same].mean()) if len(apart) else 1.0
     steps = (ordered - ordered[begins]) / size
     whole = np.rint(steps)
-    # Rounding of times in floating point passes.
     uneven = np.abs(steps - whole) > 1e-6 * np.maximum(1.0, np.abs(steps))
     uneven[1:] |= same & (np.diff(whole) == 0)  # two rows in one slice
     wrong(uneven, f"which is no whole number of steps of {_length(size, is_date)} after the first.")
@@ -224,6 +224,8 @@ def _times(column: Any, name: Name) -> tuple[Any, bool]:
     values = np.asarray(column)
     if values.dtype.kind == "O" and all(hasattr(x, "year") or is_missing(x) for x in values):
         values = np.array([None if is_missing(x) else x for x in values], dtype="datetime64[us]")
+    elif values.dtype.kind == "O" and all(type(x) in (int, float) or is_missing(x) for x in values):
+        values = np.array([np.nan if is_missing(x) else x for x in values])  # of both types
     is_date = values.dtype.kind in "Mm"
     if not is_date and values.dtype.kind not in "iuf":
         raise DataTypeError(
@@ -256,11 +258,13 @@ def _step(step: Any, is_date: bool, time: Name) -> float | None:
         match = re.fullmatch(r"\s*(\d*)\s*(ms|min|s|h|d|w)\s*", step.lower())
         size = None if match is None else float(match[1] or 1) * _UNITS[match[2]]
     elif isinstance(step, (timedelta, np.timedelta64)) and is_date:
-        size = float(np.timedelta64(step, "ns").astype(np.int64))
+        span = np.timedelta64(step)
+        if np.datetime_data(span)[0] not in ("Y", "M"):  # years and months differ in length
+            size = float(span.astype("m8[ns]").astype(np.int64))
     elif isinstance(step, (int, float, np.number)) and not (isinstance(step, bool) or is_date):
         size = float(step)
     if size is None or not 0 < size < np.inf:
-        kind = "dates, a timedelta or text such as '1d', '12h' or '30min'"
+        kind = "dates, a timedelta of weeks, days or less, or text such as '1d', '12h' or '30min'"
         raise DataError(
             f"step= is, for {time!r} of {kind if is_date else 'numbers, a positive number'}; "
             f"got {step!r}."

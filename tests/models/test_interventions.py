@@ -432,3 +432,25 @@ def test_a_long_chain_is_cut_before_its_tables_are_compiled():
         assert all(best[name] == other[name] for name in best)
         assert best.log_probability == pytest.approx(other.log_probability, abs=1e-12)
         assert len(net._cut_models) == 1
+
+
+def test_setting_a_variable_does_not_say_whether_its_value_was_missing():
+    kind, v = bg.Discrete("kind", ["p", "q"]), bg.Discrete("v", ["a", "b"])
+    indicator = bg.core.MissingIndicator("no v", "v")
+    model = bg.BayesianNetwork(
+        [
+            bg.TableCPD(kind, [0.5, 0.5]),
+            bg.TableCPD(v, [[0.9, 0.1], [0.2, 0.8]], [kind]),
+            bg.TableCPD(indicator, [[0.9, 0.1], [0.3, 0.7]], [kind]),
+        ]
+    )
+    do = {"v": "a"}
+    assert model.query("kind", do=do).probabilities == pytest.approx([0.5, 0.5])
+    assert model.log_probability(do=do) == pytest.approx(0.0)
+    told = {"no v": "no"}
+    assert model.query("kind", told, do=do).probabilities == pytest.approx([0.75, 0.25])
+    rows = {"v": ["b", None], "no v": ["no", "yes"]}
+    expected = [[0.75, 0.25], [0.125, 0.875]]
+    np.testing.assert_allclose(model.query_rows("kind", rows, do=do), expected)
+    found = model.query_rows("kind", {"v": ["b", None]}, do=do)
+    np.testing.assert_allclose(found, [[0.5, 0.5]] * 2)

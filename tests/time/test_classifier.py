@@ -65,3 +65,21 @@ def test_hidden_variables_and_missing_cells():
     assert clf.get_params()["restarts"] == 2
     with pytest.raises(bg.errors.DataError, match="30 sequences"):
         clf.fit(rows, labels[:-1], id="id")
+
+
+def test_a_column_of_numbers_has_its_value_in_the_slice_before_as_a_parent():
+    rng = np.random.default_rng(2)
+    labels = np.array(["calm", "wild"] * 20)
+    steps = rng.normal(size=(40, 6)) * np.where(labels == "calm", 0.2, 2.0)[:, None]
+    order = rng.permutation(np.repeat(np.arange(40), 6))  # the rows of sequences are interleaved
+    ids, first = np.unique(order, return_index=True)
+    moved = np.empty(240)
+    for i in ids:
+        moved[order == i] = steps[i].cumsum()
+    seen = ids[np.argsort(first)]  # sequences count in the order in which they begin
+    rows = {"id": order, "v": moved}
+    clf = bg.TemporalNetworkClassifier().fit(rows, labels[seen], id="id")
+    proba = clf.predict_proba(rows, id="id")
+    alone = [clf.predict_proba({"id": order[order == i], "v": moved[order == i]}) for i in seen]
+    np.testing.assert_allclose(proba, np.concatenate(alone), atol=1e-12)
+    assert (clf.predict(rows, id="id") == labels[seen]).mean() > 0.9

@@ -181,3 +181,10 @@ def test_arguments_win_over_the_template():
         "act": ("shop", "walk", "rest"),
         "state": (0, 1, 2),
     }
+
+
+def test_a_number_of_states_may_be_of_numpy():
+    rows = {"act": list("wsws")}
+    model = bg.TemporalNetwork.fit([("z", "act")], rows, hidden={"z": np.int64(2)})
+    assert model.variable("z").states == (0, 1)
+    assert bg.hidden_markov(np.int64(2), {"act": ["w", "s"]}).variable("state").states == (0, 1)

@@ -250,3 +250,124 @@ def test_a_static_number_may_be_told_of_a_later_slice():
     assert answer.mean == pytest.approx(expected.mean, abs=1e-12)
     with pytest.raises(bg.errors.EvidenceError, match="got two, the second in slice 2"):
         model.query("y", at=2, evidence={1: {"age": 1.0}, 2: {"age": 3.0}})
+
+
+def autoregression(order):
+    """A number that goes back, beside one that is never in the evidence of later slices."""
+    z, y = bg.Continuous("z"), bg.Continuous("y")
+    slices = [[bg.GaussianCPD(z, 0.0, 1.0), bg.GaussianCPD(y, 0.0, 0.5, [z], [1.0])]]
+    for k in range(1, order + 1):
+        past = [bg.before(z, j) for j in range(1, k + 1)]
+        slices.append([bg.GaussianCPD(z, 1.0, 1.0, past, [0.5] * k)])
+    return bg.TemporalNetwork(slices[:-1], slices[-1])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_stream_remembers_the_numbers_that_it_observes_and_hands_on(order):
+    model, rows = autoregression(order), {"z": [3.0, 1.0, None, 2.0], "y": [None, 0.5, 1.0, None]}
+    state = model.start()
+    for t in range(4):
+        state.update({name: values[t] for name, values in rows.items() if values[t] is not None})
+        head = {name: values[: t + 1] for name, values in rows.items()}
+        log = model.log_likelihood(head)[0]
+        assert state.log_likelihood == pytest.approx(log, abs=1e-10)
+        for name in ("z", "y"):
+            expected = model.forecast(head, name, 3)[0]
+            np.testing.assert_allclose(state.forecast(name, 3), expected, atol=1e-10)
+        answer = state.query("z" if t == 2 else "y") if t in (0, 2, 3) else None
+        if answer is not None:
+            expected = model.filter(head, "z" if t == 2 else "y")[-1, 0]
+            assert answer.mean == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_stream_remembers_a_number_that_is_set():
+    model, state = autoregression(1), autoregression(1).start()
+    state.update(do={"z": 3.0})
+    state.update({"y": 1.0})
+    expected = model.query("z", 1, {1: {"y": 1.0}}, do={0: {"z": 3.0}})
+    assert state.query("z").mean == pytest.approx(expected.mean, abs=1e-10)
+
+
+def test_a_stream_takes_a_static_number_with_the_first_slice_only():
+    mood, kind = bg.Discrete("mood", ["low", "high"]), bg.Discrete("kind", ["p", "q"])
+    age = bg.GaussianCPD(bg.Continuous("age"), [0.0, 70.0], 100.0, [kind])
+    stay = bg.TableCPD(mood, [[0.9, 0.1], [0.3, 0.7]], parents=[bg.before(mood)])
+    static = [bg.TableCPD(kind, [0.5, 0.5]), age]
+    model = bg.TemporalNetwork([bg.TableCPD(mood, [0.5, 0.5])], [stay], static=static)
+    state = model.start()
+    state.update({"mood": "low"})
+    assert state.query("age").mean == pytest.approx(35.0)
+    with pytest.raises(bg.errors.UnsupportedModelError, match="'age' with the first slice"):
+        state.update({"mood": "high", "age": 70.0})
+    state.update({"mood": "high"})
+    for ask in (state.query, state.forecast):
+        with pytest.raises(bg.errors.UnsupportedModelError, match="static number 'age'"):
+            ask("age")
+    state = model.start()
+    for mood in ("low", "high"):
+        state.update({"mood": mood, "age": 20.0})
+    rows = {"mood": ["low", "high"], "age": [20.0, 20.0]}
+    assert state.query("kind").probabilities == pytest.approx(model.filter(rows, "kind")[-1])
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_stream_remembers_a_static_number_beside_numbers(again):
+    z, age = bg.Continuous("z"), bg.Continuous("age")
+    first = bg.GaussianCPD(z, 0.0, 1.0, [age], [0.5])
+    later = bg.GaussianCPD(z, 0.0, 1.0, [bg.before(z), age], [0.5, 0.2])
+    model = bg.TemporalNetwork([first], [later], static=[bg.GaussianCPD(age, 1.0, 2.0)])
+    state = model.start()
+    state.update({"age": 3.0})
+    state.update({"z": 2.0} | ({"age": 3.0} if again else {}))
+    rows = {"age": [3.0, 3.0], "z": [None, 2.0]}
+    assert state.log_likelihood == pytest.approx(model.log_likelihood(rows)[0], abs=1e-10)
+    np.testing.assert_allclose(state.forecast("z"), model.forecast(rows, "z")[0], atol=1e-10)
+    state = model.start()
+    state.update({"z": 2.0})
+    assert state.query("age").mean == pytest.approx(model.query("age", 0, {0: {"z": 2.0}}).mean)
+    with pytest.raises(bg.errors.UnsupportedModelError, match="'age' with the first slice"):
+        state.update({"age": 3.0})
+
+
+def test_an_interval_or_a_value_set_in_one_slice_leaves_the_number_in_others():
+    state, x = bg.Discrete("state", ["a", "b"]), bg.Continuous("x")
+    model = bg.TemporalNetwork(
+        [bg.TableCPD(state, [0.5, 0.5]), bg.GaussianCPD(x, [0.0, 2.0], 1.0, [state])],
+        [bg.TableCPD(state, [[0.9, 0.1], [0.2, 0.8]], [bg.before(state)])],
+    )
+    told = bg.Between(0, 1)
+    expected = model.unrolled(2).query("x_0", {"x_1": told}).mean
+    assert model.query("x", 0, {1: {"x": told}}).mean == pytest.approx(expected, abs=1e-12)
+    expected = model.unrolled(2).query("x_0").mean
+    answer = model.query("x", 0, do={1: {"x": 9.0}})
+    assert answer.mean == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_number_that_is_set_goes_back_to_nothing():
+    model = autoregression(1)
+    answer = model.query("y", 1, {0: {"y": 0.3}}, do={1: {"z": 2.0}})
+    assert (answer.mean, answer.variance) == pytest.approx((2.0, 0.5))
+
+
+def test_an_interval_of_a_number_with_children_in_later_slices_is_refused():
+    z = bg.Continuous("z")
+    later = bg.GaussianCPD(z, 1.0, 1.0, [bg.before(z)], [0.5])
+    model = bg.TemporalNetwork([bg.GaussianCPD(z, 0.0, 1.0)], [later])
+    with pytest.raises(bg.errors.UnsupportedModelError, match="'z' has children in later slices"):
+        model.query("z", 1, {0: {"z": bg.Between(1, 2)}})
+    s, age, x = bg.Discrete("s", ["a", "b"]), bg.Continuous("age"), bg.Continuous("x")
+    model = bg.TemporalNetwork(
+        [bg.TableCPD(s, [0.5, 0.5]), bg.GaussianCPD(x, 0.0, 1.0)],
+        [bg.GaussianCPD(x, 0.0, 1.0, [age], [1.0])],
+        static=[bg.GaussianCPD(age, 1.0, 1.0)],
+    )
+    with pytest.raises(bg.errors.UnsupportedModelError, match="'age' has children in later slices"):
+        model.query("x", 1, {0: {"age": bg.Between(1, 2)}})
+
+
+def test_likelihoods_of_the_target_are_a_mapping_or_a_list():
+    mood = bg.Discrete("mood", ["low", "high"])
+    model = bg.TemporalNetwork([bg.TableCPD(mood, [0.5, 0.5])])
+    for told in ({"low": 1, "high": 2}, [1, 2]):
+        answer = model.query("mood", 0, {0: {"mood": told}})
+        assert answer.probabilities == pytest.approx([1 / 3, 2 / 3])

@@ -47,8 +47,9 @@ def test_gaps_are_slices_without_evidence():
 
 
 def test_times_that_are_evenly_apart_need_no_step():
-    rows = {"act": ["walk", "stay", "walk"], "t": [10, 20, 30]}
-    np.testing.assert_array_equal(smooth(rows, time="t"), smooth(rows))
+    for times in ([10, 20, 30], [0.1, 0.2, 0.3], [0, 0.5, 1], [1e6 + 0.1, 1e6 + 0.2, 1e6 + 0.3]):
+        rows = {"act": ["walk", "stay", "walk"], "t": times}
+        np.testing.assert_array_equal(smooth(rows, time="t"), smooth(rows))
 
 
 def test_dates_that_nanoseconds_do_not_hold_are_refused():
@@ -128,6 +129,7 @@ WRONG = {
     "time text": lambda: smooth({**ROWS, "t": ["a", "b", "c"]}, time="t"),
     "time dates as text": lambda: smooth({**ROWS, "t": ["2026-01-01"] * 3}, time="t"),
     "time mixed": lambda: smooth({**ROWS, "t": [1, "b", None]}, time="t"),
+    "time of both types": lambda: smooth({**ROWS, "t": [0, 0.5, None]}, time="t"),
     "time bool": lambda: smooth({**ROWS, "t": [True, False, True]}, time="t"),
     "time missing": lambda: smooth({**ROWS, "t": [0.0, math.nan, 2.0]}, time="t"),
     "time infinite": lambda: smooth({**ROWS, "t": [0.0, math.inf, 2.0]}, time="t"),
@@ -150,6 +152,8 @@ WRONG = {
     "step list": lambda: smooth(ROWS, time="t", id="id", step=[1]),
     "step of dates": lambda: smooth({**ROWS, "t": DAYS}, time="t", step=1),
     "step month": lambda: smooth({**ROWS, "t": DAYS}, time="t", step="1 month"),
+    "step of a month": lambda: smooth({**ROWS, "t": DAYS}, time="t", step=np.timedelta64(1, "M")),
+    "step of a year": lambda: smooth({**ROWS, "t": DAYS}, time="t", step=np.timedelta64(1, "Y")),
     "step empty": lambda: smooth({**ROWS, "t": DAYS}, time="t", step=""),
     "too many": lambda: smooth({**ROWS, "t": [0, 1, 10**13]}, time="t", step=1),
     "unseen": lambda: smooth(ROWS, unseen="ignore"),
@@ -215,6 +219,14 @@ WRONG = {
     "fit hidden column": lambda: bg.TemporalNetwork.fit([], ROWS, hidden={"act": 2}),
     "fit hidden zero": lambda: bg.TemporalNetwork.fit([], ROWS, hidden={"z": 0}),
     "fit hidden type": lambda: bg.TemporalNetwork.fit([], ROWS, hidden={"z": 1.5}),
+    "fit a number without a column": lambda: bg.TemporalNetwork.fit([], ROWS, variables=[X]),
+    "fit a number without values": lambda: bg.TemporalNetwork.fit(
+        [], {**ROWS, "x": [math.nan] * 3}
+    ),
+    "fit a vector of counts": lambda: bg.TemporalNetwork.fit(
+        [], {**ROWS, "w": np.ones((3, 2))}, variables=[bg.CountVector("w", ["red", "blue"])]
+    ),
+    "hidden states bool": lambda: bg.hidden_markov(True, {"x": "gaussian"}),
     "fit cycle": lambda: bg.TemporalNetwork.fit(
         [("act", "x"), ("x", "act")], {**ROWS, "x": ROWS["act"]}
     ),
