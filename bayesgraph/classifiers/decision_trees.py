@@ -646,6 +646,8 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         columns, table, labels, weights = self._table(X, intake.labels_of(y), sample_weight)
         self.classes_, codes = labels.classes, labels.codes
         self._check(columns, table, labels)
+        if self.check_columns:
+            intake.check_weighed(self.class_weight, self.classes_)
         target = Discrete(intake.target_name(labels.name, table.variables), self.classes_.tolist())
         self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
@@ -851,7 +853,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     def score_samples(self, X: Any) -> Floats:
         """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
-        return self.network_._log_evidence_rows(self._evidence(X))
+        evidence = self._evidence(X)  # an error if it is not fitted
+        return self.network_._log_evidence_rows(evidence)
 
     @property
     def _leaf_numbers(self) -> GaussianCPD:

@@ -250,8 +250,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         columns, codes, weights = intake.weighted(columns, codes, sample_weight)
         self.layout_ = make_layout(columns.typed(), None, self.categorical)
         table = intake.fit_table(columns, self.layout_)
-        n_classes = 1 if labels is None else len(labels.classes)
-        self.variables_ = self.find_variables(TableColumns(table, codes, n_classes, weights))
+        self.variables_ = self.find_variables(TableColumns.of_present(table, codes, weights))
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
@@ -467,7 +466,7 @@ class MODL(Discretizer):
 
     @property
     def _groups_states(self) -> bool:
-        return self.group_values is not False
+        return not any(self.group_values is no for no in (False, np.False_))
 
     def find_groups(self, counts: Floats) -> list[list[int]] | None:
         """Return the most probable groups of categories, or None if the column is not grouped.
@@ -475,7 +474,7 @@ class MODL(Discretizer):
         See Discretizer.find_groups and :func:`bayesgraph.statistics.modl_groups`.
         """
         # The maximum number of categories, of those that occur, of a column that is not grouped.
-        limit = self.group_values if self.group_values is not True else 0
+        limit = 0 if isinstance(self.group_values, (bool, np.bool_)) else self.group_values
         if (counts.sum(axis=1) > 0).sum() <= limit:
             return None
         return best_groups(counts).groups

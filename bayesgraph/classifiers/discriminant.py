@@ -203,6 +203,9 @@ class DiscriminantAnalysisClassifier(
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
         slopes, constants, centre = self._linear_terms()
+        # A class of prior 0 has the log prior -inf, and differences from it are not defined.
+        if constants.min() == -np.inf:
+            return super()._scores(evidence)
         rows = evidence.matrix(self.features_)
         # Scores by classes and rows, relative to the first class, whose scores are then 0.
         joint, differences = np.zeros((len(constants), len(rows))), slopes[1:] - slopes[0]

@@ -13,15 +13,17 @@ import narwhals as nw
 import numpy as np
 import scipy.special
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-from bayesgraph.classifiers.intake import apart, is_frame, labels_of
+from bayesgraph.classifiers.intake import apart, check_fitted, is_frame, labels_of
 from bayesgraph.classifiers.scikit_learn import sklearn
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayedList, DisplayTable
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
+from bayesgraph.core.variables import plain
 from bayesgraph.questions import DecisionRule, calibration_error, label_codes
 from bayesgraph.statistics import holm_adjusted, one_of
-from bayesgraph.tables import warn_of_target
+from bayesgraph.tables import as_frame, codes_of, warn_of_target
 
 # ------------ Cross-validation of several classifiers on the same folds, by held-out probabilities
 
@@ -250,7 +252,8 @@ class Evaluation(Displayed):
         Raises
         ------
         DataError
-            If there is no such class, or no `positive` and more than two classes.
+            If there is no such class, or none of its rows, or no `positive` and more than two
+            classes.
         DataTypeError
             If the score is no function.
         """
@@ -261,9 +264,17 @@ class Evaluation(Displayed):
             )
         code = self._positive_code(positive, "the threshold is for")
         proba, truth = self.proba[:, code], (self.y_true == self.classes[code]).astype(np.int64)
+        if not truth.any():
+            raise DataError(
+                "A threshold is chosen by rows of its class; no held-out row is of the class "
+                f"{plain(self.classes[code])!r}. Evaluate on rows with some."
+            )
         # Ascending; each entry of `halves` lies between its probability and the next lower one.
         values = np.unique(proba)
-        halves = (values + np.append(0.0, values[:-1])) / 2
+        lower = np.append(0.0, values[:-1])
+        halves = (values + lower) / 2
+        # The middle of neighbouring floats may round to the lower one.
+        halves = np.where(halves > lower, halves, values)
         # A lower threshold only pays if it adds a row of the class.
         cuts = halves[np.isin(values, proba[truth == 1])]
         # Evenly spaced among the candidates; all of them if they are few.
@@ -345,6 +356,10 @@ def evaluate(
         If there are fewer than two classes or folds, or more folds than rows in the largest class,
         if `cv` is of another type, if the test folds do not hold every row once, or if there are
         repeats of folds that are not made here.
+    DataTypeError
+        If a model does not predict probabilities.
+    sklearn.exceptions.NotFittedError
+        If it is "prefit" and not fitted.
 
     Examples
     --------
@@ -358,8 +373,11 @@ def evaluate(
     """
     X, y = apart(X, y)
     labels = labels_of(y).values
-    # A series stays as it is: models call the class by its name.
-    if is_frame(y) or not hasattr(y, "name"):
+    # A series stays as it is: models call the class by its name. Arrow's has none.
+    if is_frame(y):
+        frame = as_frame(y)
+        y = frame.get_column(frame.columns[0]).to_native()
+    if not hasattr(y, "name"):
         y = labels
     if isinstance(models, (str, list, tuple, set)):
         raise DataTypeError(
@@ -371,9 +389,18 @@ def evaluate(
     whole_number("repeats=", "repeats", repeats, 1)
     if repeats > 1 and not isinstance(cv, (int, np.integer)):
         raise DataError(f"repeats= goes with a number of folds; got cv={cv!r}.")
+    is_fitted = isinstance(cv, str) and cv == "prefit"
+    for name, model in models.items():
+        if not hasattr(model, "predict_proba"):
+            raise DataTypeError(
+                f"A model to evaluate predicts probabilities; {name!r} is {model!r:.80}, "
+                "which has no predict_proba. CalibratedClassifierCV around a classifier has it."
+            )
+        if is_fitted:
+            check_fitted(model, "classes_")
     # The folds of each repeat; none if the models are fitted.
     folds: list[list[Fold]] = []
-    if not (isinstance(cv, str) and cv == "prefit"):
+    if not is_fitted:
         warn_of_target(np.unique(labels))
         folds = [folds_of(labels, cv, random_state + repeat) for repeat in range(repeats)]
     return DisplayedList(
@@ -487,6 +514,9 @@ def copy_for_fold(model: Any) -> Any:
 
 def rows_of(X: Any, index: NDArray[np.intp]) -> Any:
     """Return the rows of a table or of labels with the given indices, as the same type."""
+    # Not all formats have rows, and one is a mapping.
+    if issparse(X):
+        return X.tocsr()[index]
     frame = nw.from_native(X, pass_through=True, allow_series=True)
     if isinstance(frame, (nw.DataFrame, nw.Series)):
         return frame[index].to_native()
@@ -691,16 +721,19 @@ def conformalize(classifier: Any, X: Any, y: Any, *, cv: Any, by_class: bool) ->
             f"Calibration takes rows of the classes that were fitted; {quoted(sorted(unknown))} "
             f"is not one of {quoted(classes.tolist())}."
         )
-    codes = labels.among(classes).codes
+    # The classes of a stream are in the order of their arrival.
+    codes = codes_of(classes.tolist(), labels.classes.tolist())[labels.codes]
     network = classifier.network_
     if cv is None:
         # Of each row the score of its true class.
         scores = scores_of(classifier, X, classes)[np.arange(len(codes)), codes]
         return Calibration((), (scores,), (codes,), by_class, network)
+    # Structures may name the class.
+    y = y if is_frame(y) or hasattr(y, "name") else labels.values
     models, fold_scores, fold_codes = [], [], []
     for train, test in folds_of(labels.values, cv, 0):
         model = copy_for_fold(classifier)
-        models.append(model.fit(rows_of(X, train), labels[train].values))
+        models.append(model.fit(rows_of(X, train), rows_of(y, train)))
         scores = scores_of(model, rows_of(X, test), classes)
         fold_scores.append(scores[np.arange(len(test)), codes[test]])
         fold_codes.append(codes[test])
@@ -714,7 +747,7 @@ def scores_of(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     """
     logs = model.predict_log_proba(X)
     scores = np.full((len(logs), len(classes)), np.inf)
-    scores[:, np.searchsorted(classes, model.classes_)] = -logs
+    scores[:, codes_of(classes.tolist(), model.classes_.tolist())] = -logs
     return scores
 
 

@@ -590,18 +590,25 @@ def fit_table(columns: Columns, layout: Layout) -> Table:
 
 
 def weighted(
-    columns: Columns, y: RowsT, sample_weight: ArrayLike | None, class_weight: Any = None
+    columns: Columns,
+    y: RowsT,
+    sample_weight: ArrayLike | None,
+    class_weight: Any = None,
+    *,
+    first: bool = True,
 ) -> tuple[Columns, RowsT, Floats | None]:
     """Return the rows of positive weight, their y, and their weights (None if none are given).
 
-    A weight is the product of `sample_weight` and the row's class weight.
+    A weight is the product of `sample_weight` and the row's class weight. There may be no such rows
+    unless they are the `first` ones of a model.
     """
     if class_weight is None and sample_weight is None:
         return columns, y, None
-    weights = checked_weights(sample_weight, len(y))
+    weights = checked_weights(sample_weight, len(y), first=first)
     if class_weight is not None and isinstance(y, Labels):
         balance = weights_of_classes(class_weight, y.classes, np.bincount(y.codes))[y.codes]
-        weights = checked_weights(balance * weights if len(weights) else balance, len(y))
+        weights = balance * weights if len(weights) else balance
+        weights = checked_weights(weights, len(y), first=first)
     if weights.all():
         return columns, y, weights
     # A row of weight 0 must not add a state.
@@ -843,7 +850,7 @@ def single_weight(w: Any) -> float:
 
 
 def row_evidence(estimator: Any, row: Any) -> Mapping[Any, Any]:
-    """Return one row as evidence on a fitted classifier, without values that it takes as missing.
+    """Return one row as evidence on a fitted classifier; values that it takes as missing are None.
 
     Parameters
     ----------
@@ -874,5 +881,5 @@ def row_evidence(estimator: Any, row: Any) -> Mapping[Any, Any]:
         if isinstance(variable, Discrete) and is_state and variable.find(value) is None:
             # An error unless the value is taken as missing.
             encode_column(variable, np.array([value], dtype=object), unseen=estimator.unseen)
-            del values[variable.name]
+            values[variable.name] = None
     return values

@@ -1083,7 +1083,7 @@ class NetworkClassifier(base.GraphClassifier):
         columns = intake.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         intake.check_lengths(columns.n_rows, len(labels))
         columns, labels, weights = intake.weighted(
-            columns, labels, sample_weight, self.class_weight
+            columns, labels, sample_weight, self.class_weight, first=False
         )
         sources = {"the model": self.classes_, "y": labels.classes, "classes=": classes}
         labels = labels.among(intake.joined_classes(sources))
@@ -1096,7 +1096,7 @@ class NetworkClassifier(base.GraphClassifier):
         table = known_table(columns, unseen, self.layout_, features)
         table = table.with_column(target, labels.codes)
         # Empty if all rows weigh 1.
-        row_weights = checked_weights(weights, table.n_rows)
+        row_weights = checked_weights(weights, table.n_rows, first=False)
         total_weight = float(row_weights.sum()) if len(row_weights) else None
         rows = TrainingRows(table.n_rows, table.missing(), total_weight)
         if hasattr(self, "statistics_"):

@@ -369,7 +369,9 @@ def _kappa(accuracy: Floats, baseline: Floats) -> Floats:
     It is (p - q) / (1 - q) for the accuracy p of the model and the accuracy q of the baseline.
     """
     errors = 1.0 - baseline
-    return np.where(errors > 0, (accuracy - baseline) / np.where(errors > 0, errors, 1.0), 0.0)
+    # The mean of ones may differ from 1 by rounding.
+    has_errors = errors > 1e-12
+    return np.where(has_errors, (accuracy - baseline) / np.where(has_errors, errors, 1.0), 0.0)
 
 
 # --------------------------------------------------------------------------------- the protocols

@@ -98,7 +98,7 @@ def parsed(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were typed, as values of the library's parameters."""
     # None and an empty list stand for options that were not typed.
     typed = {name: value for name, value in parameters.items() if value not in (None, [])}
-    typed = {n: _value(value) if isinstance(value, str) else value for n, value in typed.items()}
+    typed = {n: _value(n, value) if isinstance(value, str) else value for n, value in typed.items()}
     if "distributions" in typed:
         typed["distributions"] = _families(typed["distributions"])
     if typed.get("categorical") == ["all"]:
@@ -197,7 +197,7 @@ class Wanted:
                 f"--model {name} takes options as in {name}:OPTION=VALUE,OPTION=VALUE, of "
                 f"{', '.join(parameter_of)}; got {item!r}.{near}"
             )
-        return parameter, _value(value)
+        return parameter, _value(parameter, value)
 
     @property
     def title(self) -> str:
@@ -246,8 +246,11 @@ def _by_class(text: str) -> str:
     return ""
 
 
-def _value(text: str) -> Any:
+def _value(parameter: str, text: str) -> Any:
     """Return the number, the word or the text that the value of an option is."""
+    # The root is a column, whose name is text.
+    if parameter == "root":
+        return text
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     with suppress(ValueError):

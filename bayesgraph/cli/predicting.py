@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from bayesgraph.cli import models, progress
 from bayesgraph.cli import reading as texts
 from bayesgraph.cli.entry import say_aside
 from bayesgraph.cli.models import Wanted
-from bayesgraph.cli.options import Commands, Texts, chosen
+from bayesgraph.cli.options import Commands, Texts, chosen, flag
 from bayesgraph.cli.output import (
     FIGURES,
     Output,
@@ -94,9 +94,15 @@ def predict(
         table = reading.table(data, network.variables)
         kept = texts.kept_columns(keep, table, data)
         columns = _posterior_columns(network, texts.named(network, name), table, unseen or "error")
-    # A column that is kept, such as the class itself, has its name before a predicted one.
-    predicted = {f"predicted {name}" if name in kept else name: c for name, c in columns.items()}
+    predicted = {_unlike(name, kept): column for name, column in columns.items()}
     put_rows(kept | predicted, written, f"Predicted {table.num_rows:,} rows")
+
+
+def _unlike(name: str, kept: Container[str]) -> str:
+    """Return a name of a predicted column that no kept one has, such as the class itself."""
+    while name in kept:
+        name = f"predicted {name}"
+    return name
 
 
 def _load_predicting(file: Path) -> Any:
@@ -187,9 +193,10 @@ def evaluate(
     named_measures = [name for text in scoring or () for name in text.split(",")]
     measures = [chosen("scoring", name, "measures") for name in named_measures]
     options = models.parsed(parameters)
-    if as_saved and repeats > 1:
-        raise DataError("--repeats goes with folds; --as-saved fits nothing.")
     if as_saved:
+        of_folds = {"--repeats": repeats > 1, "--cv": cv != 10, "--seed": seed, "--drop": drop}
+        if typed := [*(name for name, value in of_folds.items() if value), *map(flag, options)]:
+            raise DataError(f"{typed[0]} goes with folds; --as-saved fits nothing.")
         results = _as_saved(model or [], data, reading, target)
     else:
         table, _ = texts.used_columns(data, reading, drop, target=target)
@@ -214,9 +221,8 @@ def _cross_validated(
     """Return the results of models; without names of all, of which some may refuse the table."""
     wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
     models.check_taken(wanted, options)
+    _check_titles([one.title for one in wanted])
     estimators = {one.title: one.estimator(options) for one in wanted}
-    if len(estimators) < len(wanted):
-        raise DataError("Several saved classifiers have the same file name; rename one of them.")
     # Regressors, which take no part unless they are named: then they are an error.
     numeric = [title for title, one in estimators.items() if not hasattr(one, "predict_proba")]
     if names and numeric:
@@ -240,10 +246,18 @@ def _cross_validated(
     return results
 
 
+def _check_titles(titles: Sequence[str]) -> None:
+    """Raise a DataError if two models would have one name in tables."""
+    if len(set(titles)) < len(titles):
+        raise DataError("Several saved classifiers have the same file name; rename one of them.")
+
+
 def _as_saved(names: Sequence[str], data: Path, reading: Reading, target: str) -> list[Evaluation]:
     """Return how saved classifiers do on all rows of a table."""
     if not names:
         raise DataError("--as-saved needs --model FILE, such as --model heart.bayesgraph.")
+    names = list(dict.fromkeys(names))
+    _check_titles([models.title_of(name) for name in names])
     results: list[Evaluation] = []
     for name in names:
         estimator = texts.load_classifier(Path(name))

@@ -162,6 +162,8 @@ def used_columns(
     labels = [] if target is None else [target]
     check_columns(labels, names, data, "--target: ")
     check_columns(drop or (), names, data, "--drop: ")
+    if target in (drop or ()):
+        raise DataError(f"--drop takes away the column {target!r}, which --target needs.")
     used = [name for name in names if name not in (drop or ())]
     # There has to be a column besides the one with the classes.
     if not {*used} - {*labels}:
@@ -233,6 +235,8 @@ def prices_of(model: Model, items: Sequence[str]) -> dict[Name, float] | None:
     prices: dict[Name, float] = {}
     for item in items:
         name, price = _parts(model, item, "A price is NAME=NUMBER")
+        if name in prices:
+            raise EvidenceError(f"The price of {str(name)!r} is given more than once.")
         prices[name] = _number(price, f"The price of {str(name)!r} is a number")
     return prices or None
 
@@ -314,12 +318,12 @@ def _state(variable: Discrete, text: str) -> Any:
         )
     if text in by_text:
         return by_text[text]
+    if {True, False} == set(states):
+        by_text |= {"true": True, "TRUE": True, "false": False, "FALSE": False}
     # A number stands for the interval that has it.
     if isinstance(variable, Binned):
         with suppress(ValueError):
             return number_of(text)
-    if text.lower() in ("true", "false") and {True, False} == set(states):
-        return text.lower() == "true"
     return _numbers(variable, text, by_text) if ":" in text else text
 
 
@@ -328,12 +332,17 @@ def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[
 
     `by_text` maps the text of each state or item to the state or item.
     """
-    numbers = {}
+    numbers: dict[Any, float] = {}
     # A comma before a space is part of an interval or a group.
     for item in re.split(r",(?! )", text):
         key, _, number = item.rpartition(":")
+        value = by_text.get(key, key)
+        if value in numbers:
+            raise EvidenceError(
+                f"{variable.name!r} takes one number for {str(value)!r}; got several in {text!r}."
+            )
         try:
-            numbers[by_text.get(key, key)] = float(number)
+            numbers[value] = float(number)
         except ValueError as error:
             pattern = "ITEM:COUNT" if isinstance(variable, CountVector) else "STATE:LIKELIHOOD"
             raise EvidenceError(

@@ -412,13 +412,14 @@ def sliced(table: Table, weights: Floats, n_rows: int | None) -> Iterator[tuple[
         yield table.rows(rows), weights[rows]
 
 
-def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+def checked_weights(sample_weight: ArrayLike | None, n_rows: int, *, first: bool = True) -> Floats:
     """Return weights of shape (n_rows,), or an empty array if every row weighs 1.
 
     Raises
     ------
     DataError
-        For a wrong shape, a negative or infinite weight, NaN, or weights that are all zero.
+        For a wrong shape, a negative or infinite weight, or NaN; or for weights that are all zero,
+        if these rows are the `first` ones of a model.
     """
     if sample_weight is None:
         return np.empty(0)
@@ -438,7 +439,7 @@ def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
         )
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise DataError("sample_weight takes finite non-negative numbers.")
-    if not weights.any():
+    if first and not weights.any():
         raise DataError("sample_weight is zero for every row.")
     return weights
 

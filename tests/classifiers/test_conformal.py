@@ -77,6 +77,18 @@ def test_a_fold_may_lack_a_class():
     assert model.predict_set(X, 0.9).shape == (41, 4)
 
 
+def test_classes_of_a_stream_have_the_order_of_their_arrival():
+    X, y = rows(300, 0)
+    stream = bg.StreamingNaiveBayesClassifier()
+    for label in (2, 0, 1):
+        stream.partial_fit(X[y == label], y[y == label])
+    assert stream.classes_.tolist() == [2, 0, 1]
+    calibrating, new = rows(40, 1), rows(30, 2)[0]
+    found = stream.conformalize(*calibrating).predict_set(new, 0.8)
+    np.testing.assert_array_equal(found, by_ranks(stream, *calibrating, new, 0.8))
+    assert stream.conformalize(X, y, cv=3).predict_set(new, 0.9)[:, 0].mean() < 0.7
+
+
 def models():
     X = {"a": list("xyxyxyxx") * 3, "b": list("uvuvuuvw") * 3}
     y = list("ttttssss") * 3

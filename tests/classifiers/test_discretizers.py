@@ -112,9 +112,11 @@ def test_categories_become_groups():
     assert second == bg.Grouped("w", [[1, 2]])
     assert modl.transform(frame)["v"].tolist() == [first.states[first.index(v)] for v in values]
     assert modl.cuts_ == {}
-    for never in (False, 5):
+    for never in (False, np.False_, 5):
         kept = bg.MODL(group_values=never, categorical=["w"]).fit(frame, y)
         assert kept.variables_ == (bg.Discrete("v", [*"abcde"]), bg.Discrete("w", [1, 2]))
+    always = bg.MODL(group_values=np.True_, categorical=["w"]).fit(frame, y)
+    assert always.variables_ == modl.variables_
     above = bg.MODL(group_values=4).fit(frame, y).variables_
     assert above == (first, bg.Binned("w", []))
 
@@ -347,6 +349,16 @@ def test_a_class_without_rows_changes_no_interval():
     plain = bg.NaiveBayesClassifier(discretizer="modl").fit(X, y)
     more = bg.NaiveBayesClassifier(discretizer="modl").partial_fit(X, y, classes=[0, 1, 2, 3])
     assert more.features_ == plain.features_
+
+
+def test_a_class_of_rows_of_weight_zero_changes_no_interval():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 1)), random.integers(3, size=200)
+    y[(y < 2) & (X[:, 0] + random.normal(size=200) > 0)] = 1
+    left = bg.MODL().fit(X[y < 2], y[y < 2])
+    assert (
+        bg.MODL().fit(X, y, sample_weight=y < 2).cuts_["x0"].tolist() == left.cuts_["x0"].tolist()
+    )
 
 
 def test_text_in_the_place_of_numbers_is_refused():

@@ -76,6 +76,17 @@ def test_priors_weigh_what_scikit_learn_finds_without_them(X, y):
     np.testing.assert_allclose(found.predict_proba(X), asked.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("absent", [0, 2])
+def test_a_class_of_prior_zero_leaves_the_others_as_without_it(absent):
+    X, y = DATA["iris"]
+    kept = [k for k in range(3) if k != absent]
+    priors = np.where(np.arange(3) == absent, 0.0, 0.5)
+    found = linear(priors=priors).fit(X, y).predict_proba(X)
+    scores = linear(priors="uniform").fit(X, y).predict_log_proba(X)[:, kept]
+    np.testing.assert_allclose(found[:, kept], softmax(scores, axis=1), atol=1e-9)
+    np.testing.assert_array_equal(found[:, absent], 0.0)
+
+
 @data
 def test_axes_equal_those_of_the_eigen_solver_up_to_sign(X, y):
     found = linear().fit(X, y)

@@ -6,12 +6,14 @@ from dataclasses import replace
 import cases
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import metrics
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 import bayesgraph as bg
 
@@ -164,6 +166,26 @@ class TestEvaluation:
         with pytest.raises(bg.errors.DataError, match="at least two classes; got 1"):
             bg.evaluate(bg.NaiveBayesClassifier(), np.ones((6, 1)), np.ones(6))
 
+    def test_what_predicts_no_probabilities_or_nothing_is_refused(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        for cv in (3, "prefit"):
+            with pytest.raises(
+                bg.errors.DataTypeError, match=r"'svc' is LinearSVC\(\), which has no"
+            ):
+                bg.evaluate({"svc": LinearSVC()}, X, y, cv=cv)
+        with pytest.raises(NotFittedError, match="This TANClassifier instance is not fitted yet"):
+            bg.evaluate(bg.TANClassifier(), X, y, cv="prefit")
+
+    @pytest.mark.parametrize("kind", ["coo_matrix", "dok_matrix", "csc_array"])
+    def test_sparse_rows_of_every_kind_are_taken(self, kind):
+        X = np.random.default_rng(0).poisson(1.0, (60, 4))
+        y = np.arange(60) % 2
+        clf = bg.NaiveBayesClassifier("multinomial")
+        (dense,), (one,) = (
+            bg.evaluate(clf, rows, y, cv=3) for rows in (X, getattr(sparse, kind)(X))
+        )
+        np.testing.assert_allclose(one.proba, dense.proba)
+
     def test_deciding_the_most_probable_class(self, result):
         found = result.decide()
         np.testing.assert_array_equal(found.labels, result.y_pred)
@@ -180,9 +202,20 @@ class TestEvaluation:
         assert np.isnan(result.decide(abstain=-1.0).accuracy)
         assert repr(some).startswith("Decisions(coverage 0.")
 
+    def test_the_best_threshold_lies_between_neighbouring_floats(self, result):
+        proba = np.array([0.5, np.nextafter(0.5, 1)])
+        one = replace(result, proba=np.stack([1 - proba, proba], 1), y_true=result.classes)
+        best = one.threshold(metrics.accuracy_score)
+        assert (proba >= best).tolist() == [False, True]
+
     def test_what_is_no_score_or_no_class_is_told(self, result):
         with pytest.raises(bg.errors.DataTypeError, match=r"sklearn.metrics.f1_score; got 'f1'"):
             result.threshold("f1")
+        none = replace(result, proba=result.proba[:2], y_true=np.array(["benign"] * 2))
+        with pytest.raises(
+            bg.errors.DataError, match="no held-out row is of the class 'malignant'"
+        ):
+            none.threshold(metrics.f1_score)
         expected = "pairs of the classes 'benign', 'malignant'; got 'Benign'. Did you mean 'benign'"
         with pytest.raises(bg.errors.UnknownStateError, match=expected):
             result.decide(losses={("malignant", "Benign"): 20.0})

@@ -158,6 +158,9 @@ def test_an_unseen_category_is_taken_as_missing(rows):
     model = bg.BayesianNetworkClassifier(max_steps=60, n_trees=0, unseen="missing").fit(told, y)
     strange, gone = (told.head(1).assign(test=[value]) for value in ("huge", None))
     assert model.predict_proba(strange).tolist() == model.predict_proba(gone).tolist()
+    found, expected = (model.contributions(evidence=row) for row in (strange, gone))
+    assert (dict(found), found.total) == (dict(expected), expected.total)
+    assert found.total == pytest.approx(np.diff(model.predict_log_proba(strange)[0])[0])
 
 
 def test_files_and_copies_keep_it(model, rows, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, DataTypeError
+from bayesgraph.tables import as_frame
 
 HEART = bg.examples.table("heart")
 FRAMES = {
@@ -64,6 +65,17 @@ def test_evaluation_takes_names():
     models = {"TAN": bg.TANClassifier()}
     (named,), (apart,) = bg.evaluate(models, whole, "disease"), bg.evaluate(models, X, y)
     assert (named.accuracy, named.log_loss) == (apart.accuracy, apart.log_loss)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_folds_keep_the_name_of_the_class(library):
+    frame = as_frame(FRAMES[library][0]).select("sex", "fbs", "disease").to_native()
+    arcs = [("disease", "sex"), ("disease", "fbs"), ("sex", "fbs")]
+    clf = bg.BayesianNetworkClassifier(structure=arcs, check_columns=False)
+    if library != "pyarrow":  # whose columns have no names
+        assert bg.evaluate(clf, frame, "disease", cv=3)[0].fold_accuracy.shape == (3,)
+    clf.fit(frame, "disease").conformalize(frame, "disease", cv=3)
+    assert len(clf.calibration_.models) == 3
 
 
 @pytest.mark.parametrize("library", FRAMES)

@@ -276,6 +276,15 @@ def test_models_without_probabilities(scaled):
     assert result.kappa_majority[-1] > 0.1
 
 
+def test_a_baseline_without_errors_has_kappas_of_zero():
+    # Of the last rows all are of class 0, and look like those of class 1.
+    y = (np.arange(900) < 40).astype(int)
+    X = ((y == 1) | (np.arange(900) >= 100)) * 5.0 + np.random.default_rng(0).normal(size=900)
+    result = bg.prequential(GaussianNB(), X[:, None], y, judge_from=100)
+    assert result.mean_accuracy < 0.9
+    assert result.kappa_no_change.tolist() == result.kappa_majority.tolist() == [0.0] * 8
+
+
 def test_steps_of_pipelines_that_cannot_learn():
     X, y = stream()
     with pytest.raises(ModelError, match=r"PCA\(\) of a pipeline has no partial_fit"):

@@ -296,6 +296,8 @@ def test_names_of_a_regression():
         bg.DecisionTreeNetworkRegressor().predict(frame)
     with pytest.raises(NotFittedError):
         bg.DecisionTreeNetworkRegressor().query()
+    with pytest.raises(NotFittedError):
+        bg.DecisionTreeNetworkRegressor().score_samples(frame)
 
 
 # ------------------------------------------------------------------------------------- pruning

@@ -339,6 +339,27 @@ def test_a_cell_may_lose_all_but_one_row():
         assert_same_network(classifier.network_, again.network_, 1e-9)
 
 
+@every
+def test_a_batch_without_weight_changes_nothing(case, kind):
+    if not hasattr(case.estimator(), "forget"):
+        pytest.skip("Streams refuse a batch without weight.")
+    data = rows_for(case, kind)
+    X, y = data.pandas(), data.y
+    model = case.estimator().fit(X, y)
+    before = model.predict_proba(X)
+    model.partial_fit(X[:20], y[:20], sample_weight=np.zeros(20))
+    np.testing.assert_allclose(model.predict_proba(X), before, atol=1e-12)
+
+
+def test_a_class_without_weight_may_fill_a_batch():
+    X, y = np.arange(12.0)[:, None], np.repeat([0, 1, 2], 4)
+    batches = [(X[i : i + 4], y[i : i + 4]) for i in (0, 4, 8)]
+    found = bg.classifiers.fit_batches(bg.NaiveBayesClassifier(class_weight={2: 0.0}), batches)
+    assert found.classes_.tolist() == [0, 1]
+    kept = bg.NaiveBayesClassifier().fit(X[:8], y[:8])
+    np.testing.assert_allclose(found.predict_proba(X), kept.predict_proba(X))
+
+
 def test_a_weight_of_a_class_is_forgotten_with_it():
     data = cases.make_data("mixed").with_missing()
     heavy = {"setosa": 2.0, "versicolor": 0.5}

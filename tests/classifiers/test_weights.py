@@ -80,6 +80,12 @@ def test_a_label_that_no_row_has_is_told(tmp_path):
         clf.fit(tmp_path / "x.parquet", "y")
 
 
+def test_a_tree_tells_a_label_of_another_type():
+    X, y = [[0.0], [1.0]] * 10, [0, 1] * 10
+    with pytest.warns(bg.errors.BayesGraphWarning, match="class_weight= names '1', which no row"):
+        bg.DecisionTreeNetworkClassifier(class_weight={"1": 5.0}).fit(X, y)
+
+
 def test_a_batch_may_lack_a_class_that_has_a_weight():
     X, y = rows()
     few = np.flatnonzero(y != "rare")[:50]

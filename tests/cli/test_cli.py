@@ -541,6 +541,14 @@ def test_states_that_read_the_same_are_not_guessed(capfd, tmp_path):
     assert "read the same" in err
 
 
+@pytest.mark.parametrize("text", ["k=True:3,False:1", "k=true:3,false:1", "k=TRUE:3,FALSE:1"])
+def test_booleans_are_spelt_in_any_case(capfd, tmp_path, text):
+    path = tmp_path / "n.bayesgraph"
+    bg.BayesianNetwork([bg.TableCPD(bg.Discrete("k", [False, True]), [0.5, 0.5])]).save(path)
+    code, out, _ = run(capfd, "query", path, "--target", "k", "-e", text)
+    assert (code, "True   0.750000" in out) == (0, True)
+
+
 @pytest.fixture
 def given(monkeypatch):
     """Return a function that gives bytes to standard input."""
@@ -747,6 +755,15 @@ WRONG = {
         ["query", "{bif}", "--target", "rain", "-e", "wet=wet", "-e", "wet=dry"],
         "more than once",
     ),
+    "likelihood twice": (
+        ["query", "{bif}", "--target", "rain", "-e", "wet=dry:1,wet:1,dry:50"],
+        "'wet' takes one number for 'dry'; got several",
+    ),
+    "price twice": (
+        ["ask-next", "{bif}", "--target", "rain", "--cost", "wet=1", "--cost", "wet=1000"],
+        "The price of 'wet' is given more than once",
+    ),
+    "target dropped": ([*FIT, "--drop", "disease"], "--drop takes away the column 'disease'"),
     "text for a number": (["query", "{model}", "-e", "age=old"], "takes a number"),
     "bad likelihood": (
         ["query", "{bif}", "--target", "rain", "-e", "wet=dry:x,wet:1"],

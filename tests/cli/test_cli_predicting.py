@@ -96,8 +96,19 @@ class TestEvaluate:
         assert code == 0
         assert out.startswith("Cross-validation, 2 folds x 3\n")
         assert "  s   0  120" in out.splitlines()  # each of 40 rows three times
-        code, _, err = evaluate("--repeats", "2", "--as-saved")
-        assert (code, "--repeats goes with folds" in err) == (2, True)
+
+    def test_what_only_fits_have_is_refused_of_saved_models(self, run, model, tmp_path):
+        saved = ("evaluate", tmp_path / "rows.csv", "--target", "y", "--as-saved", "--model", model)
+        for option in ("--repeats 2", "--cv 3", "--seed 1", "--drop b", "--alpha 5"):
+            code, _, err = run(*saved, *option.split())
+            assert (code, f"{option.split()[0]} goes with folds" in err) == (2, True)
+        (tmp_path / "other").mkdir()
+        other = tmp_path / "other" / model.name
+        other.write_bytes(model.read_bytes())
+        code, _, err = run(*saved, "--model", other)
+        assert (code, "have the same file name" in err) == (2, True)
+        code, out, _ = run(*saved, "--model", model)
+        assert (code, out.count("\n  m ")) == (0, 1)
 
     @pytest.mark.filterwarnings("always:The target looks wrong")
     def test_a_target_of_many_numbers_is_told_once(self, run, tmp_path):

@@ -121,6 +121,12 @@ def test_columns_are_kept(piped, tmp_path):
     for options, head in heads.items():
         code, out, err = piped("predict", saved, rows, *options)
         assert (code, err, out.decode().splitlines()[0]) == (0, "", head)
+    _, predictions, _ = piped("predict", saved, rows, "--keep", "all")
+    (tmp_path / "again.csv").write_bytes(predictions)
+    _, again, _ = piped("predict", saved, tmp_path / "again.csv", "--keep", "predicted y")
+    assert again.startswith(b'"predicted y","y",')
+    _, again, _ = piped("predict", saved, tmp_path / "again.csv", "--keep", "all")
+    assert b',"predicted y","P(y=no)","P(y=yes)","predicted predicted y",' in again
     code, _, err = piped("predict", saved, rows, "--keep", "ids")
     assert (code, "Did you mean 'id'?" in err) == (2, True)
     (tmp_path / "many").mkdir()
