@@ -318,7 +318,12 @@ class PDAG(Drawn):
     edges: tuple[Pair, ...] = ()
 
     def __post_init__(self) -> None:
-        build_dag(self.nodes, self.arcs)  # for its errors
+        arcs, edges = tuple(self.arcs), tuple(self.edges)
+        build_dag(self.nodes, arcs)  # for its errors
+        if wrong := [edge for edge in edges if isinstance(edge, str) or len(edge) != 2]:
+            raise GraphError(f"Expected edges as pairs of names; got {wrong[0]!r:.80}.")
+        object.__setattr__(self, "arcs", tuple(map(tuple, arcs)))
+        object.__setattr__(self, "edges", tuple(map(tuple, edges)))
         for end in (end for edge in self.edges for end in edge):
             if end not in self.nodes:
                 raise unknown_variable(end, self.nodes, where="edges: the graph")

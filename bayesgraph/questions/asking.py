@@ -30,6 +30,7 @@ from bayesgraph.inference import (
     refused,
 )
 from bayesgraph.models import (
+    Belief,
     DensityCPD,
     HistogramCPD,
     Model,
@@ -477,11 +478,15 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
     # Of information, gain and mass; sums over counts have no error.
     sums, errors_of_sums = np.zeros(3), np.zeros(3)
     if isinstance(variable, Count):
-        # Terms of 0, 1, and so on in ever longer blocks, until they have all but the tail's mass.
-        start, stop = 0, 64
-        while 1.0 - sums[2] > _TAIL and start < _MAX_COUNT:
-            sums += shares(np.arange(start, stop, dtype=np.float64)).sum(axis=0)
-            start, stop = stop, 2 * stop
+        # Terms around the middle of the draws, in ever longer blocks below and above those so far,
+        # until they have all but the tail's mass.
+        start = stop = 64 * int(np.median(_draws(model, variable, case)) // 64)
+        length = 64
+        while 1.0 - sums[2] > _TAIL and stop - start < _MAX_COUNT:
+            first, end = max(start - length, 0), stop + length
+            counts = np.concatenate([np.arange(first, start), np.arange(stop, end)])
+            sums += shares(counts.astype(np.float64)).sum(axis=0)
+            start, stop, length = first, end, 2 * length
     elif is_gaussian:
         # Panels in which the density has no narrow peak. Both arrays have shape (n_components, 1).
         deviations = np.sqrt(posterior.covariances[:, :, 0])
@@ -806,6 +811,11 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     if ahead > 2:
         raise errors.DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
     model, evidence = with_findings(model, as_mapping(evidence))
+    if beliefs := [name for name, value in evidence.items() if isinstance(value, Belief)]:
+        raise errors.EvidenceError(
+            f"A Belief about {errors.quoted(beliefs)} depends on all findings, so that it changes "
+            "with the answer; give likelihoods."
+        )
     rows, variable = model._encode(evidence), terms.variable
     if variable in rows:
         raise errors.EvidenceError(
@@ -1180,7 +1190,8 @@ class Questionnaire(Displayed):
         index = self.model._index_of[name]
         if index == self.terms.target:
             raise errors.EvidenceError(f"{name!r} is the target of the session, no question.")
-        if name in self.evidence or any(step.name == name for step in self.steps):
+        is_observed = not is_missing(self.evidence.get(name))
+        if is_observed or any(step.name == name for step in self.steps):
             raise errors.EvidenceError(
                 f"{name!r} is known or was asked before; begin another session to correct it."
             )
@@ -1263,7 +1274,9 @@ def questionnaire(
     """
     asked, evidence = under(model, do, evidence) if do else (model, as_mapping(evidence))
     terms = Terms.of(asked, target, **options)
-    values = {model.variable(name).name: value for name, value in as_mapping(evidence).items()}
+    evidence = as_mapping(evidence)
+    items = {item for items in asked._items_among(evidence).values() for item in items}
+    values = {n if n in items else asked.variable(n).name: value for n, value in evidence.items()}
     limit = None if threshold is None else finite_number("threshold=", threshold)
     if limit is not None and limit > 1:
         raise errors.DataError(f"threshold= is a probability, from 0 to 1; got {threshold!r}.")

@@ -24,7 +24,9 @@ from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, mo
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.typing import EvidenceLike, TableLike
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable
+from bayesgraph.models import Belief, as_mapping
 from bayesgraph.questions.estimators import model_of
+from bayesgraph.questions.measures import finite_number
 from bayesgraph.statistics import complete_rows
 from bayesgraph.tables import columns_of, encode_column
 
@@ -354,8 +356,10 @@ def _moments(
     if wrong := [v.name for v in variables if not isinstance(v, Continuous)]:
         raise DataError(f"Axes are of numeric variables; {quoted(wrong)} are not.")
     if model is not None:
-        shares, cases = np.ones(1), [dict(evidence or {})]
+        shares, cases = np.ones(1), [dict(as_mapping(evidence))]
         if labels is not None:
+            if any(isinstance(value, Belief) for value in cases[0].values()):
+                raise DataError("A Belief would hold in each class alone; give likelihoods.")
             shares = model.query(labels.name, evidence).probabilities
             cases = [{**cases[0], labels.name: state} for state in labels.states]
         classes = np.flatnonzero(shares > 0)
@@ -368,11 +372,14 @@ def _moments(
         values, counts = rows.values, np.bincount(codes, weights)
         classes, shares = np.flatnonzero(counts > 0), counts / counts.sum()
         means = np.array([np.average(values[codes == k], 0, weights[codes == k]) for k in classes])
+        # Rounding errors are taken away, so that what is constant in a class has the variance 0.
+        ends = [(values[codes == k].min(0), values[codes == k].max(0)) for k in classes]
+        means = np.clip(means, *np.swapaxes(ends, 0, 1))
         # `means` has rows of the classes that occur only: codes become places among them.
         deviations = values - means[np.searchsorted(classes, codes)]
         freedom = weights.sum() - len(classes)
         if labels is None:
-            freedom = max(freedom, 1.0)  # a single row has no variance
+            freedom = freedom if freedom > 0 else 1.0  # a single row has no variance
         elif freedom <= 0:
             raise DataError(f"There are {len(classes)} classes of {target!r} in as many rows.")
         within = deviations.T @ (deviations * weights[:, None]) / freedom
@@ -567,7 +574,7 @@ def crosstab(
     if n is not None and total is not None:
         raise DataError(f"n= is for a model; the table has {total:g} rows.")
     frequencies = tables[0, 1] / tables[0, 1].sum()
-    return Crosstab(first, second, frequencies, total if n is None else float(n))
+    return Crosstab(first, second, frequencies, total if n is None else finite_number("n=", n))
 
 
 # ------------------------------------ Simple and multiple correspondence analysis (Greenacre 2007)

@@ -337,19 +337,32 @@ def _text(expression: Expression, names: Mapping[Name, str], *, inside: bool = F
 # ------------------------------------------------------------------------------ evaluation
 
 
-def _factor(expression: Expression, model: Model, fixed: Mapping[Name, Any]) -> Factor:
-    """Return an expression as a table over its free variables that are not fixed to a state."""
+def _factor(
+    expression: Expression, model: Model, fixed: Mapping[Name, Any], undefined: float
+) -> Factor:
+    """Return an expression as a table over its free variables that are not fixed to a state.
+
+    The argument `undefined` is the log of what is divided by zero.
+    """
     if isinstance(expression, Conditional):
-        return _conditional(expression, model, fixed)
+        return _conditional(expression, model, fixed, undefined)
     if isinstance(expression, Ratio):
-        return _factor(expression.top, model, fixed) / _factor(expression.bottom, model, fixed)
+        top = _factor(expression.top, model, fixed, undefined)
+        return _divided(top, _factor(expression.bottom, model, fixed, undefined), undefined)
     over: tuple[Name, ...] = ()
     if isinstance(expression, Sum):
         over, expression = expression.over, expression.body
         # Inside the sum the variable takes all its states, though outside it may be fixed.
         fixed = {name: value for name, value in fixed.items() if name not in over}
-    factors = [_factor(term, model, fixed) for term in terms_of(expression)]
+    factors = [_factor(term, model, fixed, undefined) for term in terms_of(expression)]
     return _sum_of_product(factors, over)
+
+
+def _divided(top: Factor, bottom: Factor, undefined: float) -> Factor:
+    """Return the quotient of two factors, with a log for what is divided by zero."""
+    quotient = top / bottom
+    is_zero = np.isneginf(bottom.aligned(quotient.scope))
+    return Factor.from_log(quotient.scope, np.where(is_zero, undefined, quotient.log_values))
 
 
 def _sum_of_product(factors: Sequence[Factor], over: Collection[Name]) -> Factor:
@@ -376,8 +389,10 @@ def _sum_of_product(factors: Sequence[Factor], over: Collection[Name]) -> Factor
     return Factor.from_log(kept, logs[None])
 
 
-def _conditional(expression: Conditional, model: Model, fixed: Mapping[Name, Any]) -> Factor:
-    """Return a conditional probability as a table; 0 where the condition is impossible.
+def _conditional(
+    expression: Conditional, model: Model, fixed: Mapping[Name, Any], undefined: float
+) -> Factor:
+    """Return a conditional probability as a table; see `_factor` for impossible conditions.
 
     Its axes are conditions and then targets, those that are fixed to a state left out.
     """
@@ -389,12 +404,13 @@ def _conditional(expression: Conditional, model: Model, fixed: Mapping[Name, Any
     try:
         posterior: Posterior = model.query([v.name for v in scope], evidence)
     except ImpossibleEvidenceError:
-        return Factor.from_log(free, np.full((1, *(v.cardinality for v in free)), -np.inf))
+        return Factor.from_log(free, np.full((1, *(v.cardinality for v in free)), undefined))
     # P(conditions, targets | evidence), which P(conditions | evidence) divides.
     joint = Factor.from_log(scope, log_of(posterior.probabilities)[None])
     if conditions:
         marginal = posterior.marginal(*(v.name for v in conditions)).probabilities
-        joint = joint / Factor.from_log(scope[: len(conditions)], log_of(marginal)[None])
+        condition = Factor.from_log(scope[: len(conditions)], log_of(marginal)[None])
+        joint = _divided(joint, condition, undefined)
     logs = joint.log_values[0]
     # Of fixed targets only the entries of their states are left.
     chosen = tuple(slice(None) if v in free else v.index(fixed[v.name]) for v in scope)
@@ -481,15 +497,18 @@ class Estimand:
         others = sorted(self.expression.free - fixed.keys() - set(self.outcome), key=str)
         if others:
             fixed |= dict(model.most_probable({name: fixed[name] for name in self.do}, over=others))
-        factor = _factor(self.expression, model, fixed)
-        logs = align(factor.log_values, factor.scope, outcome)[0]
-        values = np.broadcast_to(np.exp(logs), [v.cardinality for v in outcome])
+        # With 0 and with 1 in place of what is divided by zero, which must make no difference.
+        factors = [_factor(self.expression, model, fixed, log) for log in (-np.inf, 0.0)]
+        logs = [align(factor.log_values, factor.scope, outcome)[0] for factor in factors]
+        shape = [v.cardinality for v in outcome]
+        values, with_ones = (np.broadcast_to(np.exp(each), shape) for each in logs)
         total = float(values.sum())
-        if not abs(total - 1.0) <= _TOLERANCE:
+        is_same = np.allclose(values, with_ones, 0.0, _TOLERANCE)
+        if not (abs(total - 1.0) <= _TOLERANCE and is_same):
             raise EvidenceError(
                 f"The estimand has no value for {dict(fixed)!r}: it conditions on states that the "
-                f"model gives probability zero (its probabilities sum to {total:.6g}). Choose "
-                "other states."
+                f"model gives probability zero (with 0 for 0 / 0 its probabilities sum to "
+                f"{total:.6g}). Choose other states."
             )
         return Posterior(tuple(outcome), values / total, math.nan if self.given else 0.0)
 

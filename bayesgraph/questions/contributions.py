@@ -467,12 +467,7 @@ def contributions(
     # Intervals of numbers become states of variables of a model that is changed for them.
     asked, states = with_findings(model, findings)
     row = asked._encode(states)
-    if row.likelihoods:
-        raise errors.EvidenceError(
-            "A contribution is that of a value or of one interval; the evidence on "
-            f"{errors.quoted(v.name for v in row.likelihoods)} is soft. Give a value, or leave it "
-            "out."
-        )
+    _check_values(row)
     sums = explain(asked, Contrast.of(variable, positive, negative), row)
     # A number stays one, though the model has the interval that it is in.
     numbers = {v.name for v in model.variables if isinstance(v, Binned)}
@@ -481,6 +476,16 @@ def contributions(
     entered = {n: value for n, value in pairs if n in numbers or isinstance(value, Between)}
     terms = (replace(t, value=entered.get(t.name, t.value)) for t in sums.terms)
     return replace(sums, terms=tuple(terms)) if entered else sums
+
+
+def _check_values(rows: Evidence) -> None:
+    """Raise an error if there is soft evidence."""
+    if rows.likelihoods:
+        raise errors.EvidenceError(
+            "A contribution is that of a value or of one interval; the evidence on "
+            f"{errors.quoted(v.name for v in rows.likelihoods)} is soft. Give a value, or leave it "
+            "out."
+        )
 
 
 @question(rows="table")
@@ -541,10 +546,12 @@ def contributions_rows(
     variable = discrete_target(asked, target, "Log odds are of a")
     if isinstance(table, Evidence):
         rows = table.without({variable})
+        _check_values(rows)
     else:
         rows = evidence_rows(asked, table, variable, unseen)
     if do:
-        rows = rows.without({asked.variable(name) for name in do})
+        # A number that is set has left the model that is asked.
+        rows = rows.without({model.variable(name) for name in do})
     return explain_rows(asked, Contrast.of(variable, positive, negative), rows)
 
 

@@ -732,16 +732,20 @@ def _reasons(
     There are none if a model has no such sum, or lacks a state. Each is that of the second model
     less that of the first.
     """
-    gaps: dict[Name, float] = {}
+    # By name, and whether it is the prior: a feature may have that name.
+    gaps: dict[tuple[Name, bool], float] = {}
     for (model, target, rows), sign in zip(sides, (-1.0, 1.0), strict=True):
         try:
             contrast = Contrast.of(target, *compared)
             terms = explain(model, contrast, rows.rows(np.array([row])))
         except BayesGraphError:
             return ()
-        for name, value in {"prior": terms.prior, **terms}.items():
-            gaps[name] = gaps.get(name, 0.0) + sign * value
-    moved = [(n, gap) for n, gap in gaps.items() if not math.isnan(gap) and abs(gap) > _NEGLIGIBLE]
+        values = {("prior", True): terms.prior, **{(n, False): x for n, x in terms.items()}}
+        for key, value in values.items():
+            gaps[key] = gaps.get(key, 0.0) + sign * value
+    moved = [
+        (n, gap) for (n, _), gap in gaps.items() if not math.isnan(gap) and abs(gap) > _NEGLIGIBLE
+    ]
     return tuple(sorted(moved, key=lambda item: -abs(item[1]))[:_REASONS])
 
 
@@ -1233,6 +1237,9 @@ def _columns(
         observed = np.concatenate([part.observed_rows(variable) for part in parts])
         values = np.concatenate([part.columns[variable] for part in parts])
         columns[place] = np.where(observed, values, np.nan)
+    complete = ~np.isnan([*columns.values()]).any(axis=0)
+    if len(np.unique(columns[-1][complete])) < 2:
+        raise DataError("a table has no row without a missing value")
     return columns, [-1, *(i for i, v in enumerate(variables) if isinstance(v, Discrete))]
 
 

@@ -167,7 +167,7 @@ class Rules:
         for title, names in (("fixed", fixed), ("among", among)):
             if isinstance(names, str):
                 raise EvidenceError(f"{title}= is a list of names; got {names!r}.")
-        costs = {model.variable(name).name: cost for name, cost in (costs or {}).items()}
+        costs = {model.variable(name).name: cost for name, cost in as_mapping(costs).items()}
         for name, cost in costs.items():
             for number in cost.values() if isinstance(cost, Mapping) else [cost]:
                 if not (isinstance(number, _NUMBERS) and number >= 0):
@@ -442,12 +442,15 @@ class Scorer:
         One row: the findings that stay, and soft evidence.
     choices : tuple of Choice
         The findings that may change; `Changes` have a column for each.
+    indicators : mapping from Variable to Variable
+        Of choices without a value, the indicators that a value says "no" to.
     """
 
     model: Model
     target: Discrete
     fixed: Evidence
     choices: tuple[Choice, ...]
+    indicators: Mapping[Variable, Variable]
 
     @classmethod
     def of(cls, model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules) -> Scorer:
@@ -455,7 +458,12 @@ class Scorer:
         asked, findings = with_findings(model, as_mapping(evidence))
         choices = tuple(choices_of(asked, target, evidence, rules))
         row = asked._encode(findings).without([choice.variable for choice in choices])
-        return cls(asked, target, row, choices)
+        # An indicator that the findings name stays as they say.
+        named = {target.name, *(getattr(key, "name", key) for key in findings)}
+        missing = {choice.variable for choice in choices if is_missing(choice.old.value)}
+        pairs = [(asked.variables[at], asked.variables[i]) for at, i in asked._indicators]
+        indicators = {v: i for v, i in pairs if v in missing and i.name not in named}
+        return cls(asked, target, row, choices, indicators)
 
     def __call__(self, changes: Changes) -> Floats:
         """Return log P(target, findings) up to a constant per row, shape (n_rows, n_states).
@@ -472,6 +480,9 @@ class Scorer:
         for choice, column in zip(self.choices, columns, strict=True):
             dtype = np.intp if isinstance(choice.variable, Discrete) else np.float64
             by_variable[choice.variable] = column.astype(dtype)
+            if (indicator := self.indicators.get(choice.variable)) is not None:
+                observed = column >= 0 if dtype is np.intp else ~np.isnan(column)
+                by_variable[indicator] = np.where(observed, 0, by_variable.get(indicator, -1))
         rows = Evidence(n_rows, by_variable, self.fixed.likelihoods)
         return self.model._log_posterior_rows(self.target, rows)
 
@@ -519,12 +530,15 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
     It is None, too, if the model has no such sum, or cannot sum out findings.
     """
     changing, soft = [choice.variable for choice in scorer.choices], scorer.fixed.likelihoods
-    staying = {scorer.target, *scorer.fixed.columns}
-    links = scorer.model._links(scorer.target, {*staying, *changing}, soft)
+    # An indicator changes along with its choice.
+    moving = scorer.indicators
+    staying = {scorer.target, *scorer.fixed.columns} - set(moving.values())
+    links = scorer.model._links(scorer.target, {*staying, *changing, *moving.values()}, soft)
     if links is None:
         return None
     graph: nx.Graph[Variable] = nx.Graph()
     graph.add_nodes_from(changing)
+    graph.add_edges_from(moving.items())
     for scope in links:
         # A path connects all variables of a scope. A variable with soft evidence may have any
         # state, so that it joins what depends on it.
@@ -1116,7 +1130,7 @@ def flip(
       cost 1: proved that no change costs less
     """
     variable = discrete_target(model, target, "A flip turns the answer about a")
-    values = dict(as_mapping(evidence))
+    values = {getattr(key, "name", key): value for key, value in as_mapping(evidence).items()}
     if variable.name in values:
         raise EvidenceError(f"The evidence has {target!r}, whose answer is to turn; leave it out.")
     effort = whole_number("effort", "changes", effort, 1)

@@ -43,6 +43,7 @@ from bayesgraph.models import (
     read_targets,
     texts,
     under,
+    with_findings,
 )
 from bayesgraph.questions.asking import with_values
 from bayesgraph.questions.estimators import discrete_target, question, sensitivity
@@ -511,6 +512,8 @@ _MAX_PARAMETERS = 1000
 _MANY_ENTRIES = 50
 # Characters of a state in the name of a parameter.
 _LONGEST_STATE = 40
+# The highest value of a probability: at 1 itself, findings of other states would be impossible.
+_NEARLY_ONE = 1.0 - np.finfo(float).eps
 _KINDS = ("parameters", "findings")
 
 
@@ -777,8 +780,15 @@ def _by_parameters(
         )
     parameters: list[_Parameter] = []
     n_others = 0  # distributions of other kinds
+    # The target, the findings and what they say about indicators, which a key may not name.
+    asked, findings = with_findings(model, as_mapping(evidence))
+    case = read_case(asked, findings)
+    names = {target.name, *(getattr(key, "name", key) for key in findings)}
+    names.update(asked.names[at] for at in (*case.hard, *case.soft))
     for number, (place, network) in enumerate(networks_in(model)):
-        relevant = _relevant(network, target, evidence)
+        # These and their ancestors alone bear on the posterior.
+        above = {cpd.variable: cpd.parents for cpd in network.cpds}
+        relevant = ancestral_set(above, [v for v in network.variables if v.name in names])
         if not place:
             # The place of a network that is no part of an ensemble is empty: the model is one
             # network, which gives the same posterior with fewer tables.
@@ -836,13 +846,6 @@ def _with_cpd(model: Model, number: int, cpd: CPD) -> Model:
     return map_networks(model, change)
 
 
-def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike) -> set[Any]:
-    """Return the target, the findings and their ancestors, which alone bear on the posterior."""
-    above = {cpd.variable: cpd.parents for cpd in network.cpds}
-    names = {target.name, *as_mapping(evidence)}
-    return ancestral_set(above, [v for v in network.variables if v.name in names])
-
-
 def _varied(
     cpd: TableCPD | GaussianCPD, spread: float
 ) -> Iterator[tuple[str, tuple[int, ...], float, tuple[float, float]]]:
@@ -856,7 +859,8 @@ def _varied(
             # last index is the state); zeros and ones are logical, not estimated.
             if 0 < share < 1 and (cpd.variable.cardinality != 2 or index[-1]):
                 now = float(share)
-                yield "values", index, now, (now * (1.0 - spread), min(now * (1.0 + spread), 1.0))
+                high = min(now * (1.0 + spread), _NEARLY_ONE)
+                yield "values", index, now, (now * (1.0 - spread), high)
         return
     for index in np.ndindex(cpd.mean.shape):
         mean, sd = float(cpd.mean[index]), math.sqrt(float(cpd.variance[index]))

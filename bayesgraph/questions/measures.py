@@ -79,7 +79,7 @@ def equal_bins(values: Floats, bins: int | None = None) -> tuple[NDArray[np.intp
     """
     if bins is None:
         bins = min(_MAX_BINS, math.ceil(2 * math.cbrt(len(values))))
-    bins = whole_number("bins", "bins", bins, 1)
+    bins = min(whole_number("bins", "bins", bins, 1), len(values))
     order = np.argsort(values, kind="stable")
     ascending = values[order]
     even_starts = np.arange(bins) * len(ascending) // bins
@@ -241,6 +241,8 @@ def loss_matrix(losses: Any, target: Discrete) -> Floats:
         For a class that is not a state of the target.
     """
     n = target.cardinality
+    if getattr(losses, "ndim", 2) == 1 and hasattr(losses, "to_dict"):  # a pandas series of pairs
+        losses = losses.to_dict()
     if hasattr(losses, "loc"):  # a pandas frame, taken by its names and not by their order
         rows, columns = list(losses.index), list(losses.columns)
         if any(len(names) != n or set(names) != set(target.states) for names in (rows, columns)):

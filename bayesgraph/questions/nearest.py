@@ -148,6 +148,8 @@ def nearest_rows(
     rules = Rules.of(model, costs, fixed)
     findings = _findings(model, as_mapping(evidence))
     before = model.query(target, evidence).argmax
+    if to is not None and variable.index(to) == variable.index(before):
+        raise EvidenceError(f"The answer is {to!r} already; name another one in to=.")
     rows = table_for(model, columns_of(table), variable, unseen="missing")
     if not rows.n_rows:
         raise DataError("The table has no rows among which to look.")

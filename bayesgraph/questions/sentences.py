@@ -25,6 +25,7 @@ from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import (
     Binned,
+    Count,
     CountVector,
     Discrete,
     Name,
@@ -370,8 +371,9 @@ def explanation(
 
 
 def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
-    """Return the findings by the names of variables, without values that mean missing."""
+    """Return the findings by the names of variables; a missing value is one about its indicator."""
     findings: dict[Name, Any] = {}
+    indicators = {model.names[at]: model.names[indicator] for at, indicator in model._indicators}
     for key, value in as_mapping(evidence).items():
         if model._items_among([key]):
             raise EvidenceError(
@@ -380,6 +382,8 @@ def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
             )
         if isinstance(value, Belief) or is_soft(value) or not is_missing(value):
             findings[model.variable(key).name] = value
+        elif (name := model.variable(key).name) in indicators:
+            findings.setdefault(indicators[name], "yes")
     read_case(model, findings)  # for its errors
     return findings
 
@@ -508,6 +512,8 @@ class _Writer:
             except ImpossibleEvidenceError:  # the findings exclude this value
                 continue
             parts.append(f"{self._number(self.value_of(answer))} if {_is(name, value, 'were')}")
+        if not parts:
+            return [f"{name} is not known; all values that were tried are impossible."]
         return [f"{name} is not known. It would be {_listed(parts)}.", *self._ways(name, linked)]
 
     def _number(self, value: float) -> str:
@@ -648,6 +654,8 @@ def _values_to_try(model: Model, name: Name, findings: Mapping[Name, Any]) -> li
         numbers = 0.5 * (intervals.edges[:-1] + intervals.edges[1:])
     else:
         numbers = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
+    if isinstance(variable, Count):
+        return [int(number) for number in np.unique(numbers.round().clip(0.0))]
     # Four digits, as they are read aloud.
     return [float(f"{number:.4g}") for number in numbers]
 

@@ -101,6 +101,16 @@ def test_what_is_no_partially_directed_acyclic_graph_is_refused():
         bg.graphs.PDAG(("a", "b"), (("a", "b"),), (("a", "b"),))
     with pytest.raises(UnknownVariableError, match="no variable 'c'"):
         bg.graphs.PDAG(("a", "b"), (), (("a", "c"),))
+    with pytest.raises(GraphError, match="Expected edges as pairs"):
+        bg.graphs.PDAG(("a", "b", "c"), (), (("a", "b", "c"),))
+    with pytest.raises(GraphError, match="Expected edges as pairs"):
+        bg.graphs.PDAG(("a", "b"), (), ("ab",))
+
+
+def test_lists_and_iterators_of_pairs_become_tuples():
+    expected = bg.graphs.PDAG(("a", "b", "c"), (("a", "b"),), (("b", "c"),))
+    assert bg.graphs.PDAG(("a", "b", "c"), [["a", "b"]], iter([["b", "c"]])) == expected
+    assert bg.graphs.PDAG(("a", "b", "c"), iter([["a", "b"]]), [["b", "c"]]) == expected
 
 
 # ------------------------------------------------------------------------------ kinds of models

@@ -1,6 +1,7 @@
 """Principal and discriminant axes, against scikit-learn and definitions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -121,6 +122,43 @@ KINDS_OF_MODELS = {
     "average": lambda: bg.Ensemble([gaussians(), gaussians(1.0)], combine="posterior"),
     "factor graph": lambda: bg.FactorGraph.of(gaussians()),
 }
+
+
+def test_what_does_not_vary_is_seen_despite_rounding():
+    rows = {"x": [1.0, 2.0, 3.0], "c": [0.1] * 3, "y": [2.0, 1.0, 5.0]}
+    with pytest.raises(DataError, match="'c' do not vary"):
+        bg.questions.principal_axes(rows, ["x", "c", "y"])
+    classes = {"x": [1.0, 2.0, 3.0, 7.0, 8.0, 8.5], "c": [0.1] * 3 + [0.7] * 3, "k": list("aaabbb")}
+    with pytest.raises(DataError, match="singular"):
+        bg.questions.discriminant_axes(classes, "k", ["x", "c"])
+
+
+def test_weights_of_a_small_sum_have_their_denominator():
+    rows, weight = {"x": [1.0, 2.0, 4.0], "y": [2.0, 1.0, 5.0]}, np.array([0.5, 0.4, 0.6])
+    found = bg.questions.principal_axes(rows, ["x", "y"], standardise=False, sample_weight=weight)
+    mean = np.average(rows["x"], weights=weight), np.average(rows["y"], weights=weight)
+    sums = sum(weight @ (np.array(rows[n]) - m) ** 2 for n, m in zip("xy", mean, strict=True))
+    assert found.total == pytest.approx(sums / 0.5)
+
+
+def test_evidence_may_be_a_series_and_a_belief_is_refused():
+    k, m = (bg.Discrete(name, ["0", "1"]) for name in "km")
+    x = bg.Continuous("x")
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(k, [0.5, 0.5]),
+            bg.TableCPD(m, [[0.8, 0.2], [0.3, 0.7]], [k]),
+            bg.GaussianCPD(x, [[0.0, 1.0], [2.0, 3.0]], 1.0, [k, m]),
+        ]
+    )
+    found, expected = (
+        bg.questions.discriminant_axes(net, "k", ["x"], evidence=given)
+        for given in (pd.Series({"m": "1"}), {"m": "1"})
+    )
+    assert found.variances == pytest.approx(expected.variances)
+    belief = {"m": bg.Belief({"0": 0.5, "1": 0.5})}
+    with pytest.raises(DataError, match="give likelihoods"):
+        bg.questions.discriminant_axes(net, "k", ["x"], evidence=belief)
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_MODELS)

@@ -17,6 +17,7 @@ from bayesgraph.core.errors import (
     ImpossibleEvidenceWarning,
     UnknownVariableError,
 )
+from bayesgraph.core.evidence import Evidence
 
 CONTRASTS = ({"positive": "virginica", "negative": "setosa"}, {"positive": "versicolor"})
 # Log odds of extreme rows are large: what is compared is relative to them.
@@ -117,6 +118,10 @@ def test_interventions_and_factors():
     many = net.ask.contributions_rows(ROWS[["name"]], "spam", do={"free": "no"})
     singles = [net.contributions("spam", {"name": n}, do={"free": "no"}) for n in ROWS["name"]]
     assert_the_same(many, singles)
+    x = bg.GaussianCPD(bg.Continuous("x"), [0.0, 1.0], 1.0, [net.variable("free")])
+    larger = bg.BayesianNetwork([*net.cpds, x])
+    many = larger.ask.contributions_rows(ROWS[["name"]], "spam", do={"x": 1.0, "free": "no"})
+    assert_the_same(many, singles)
     graph = bg.FactorGraph.of(net)
     many = graph.ask.contributions_rows(ROWS[1:2], "spam")
     assert_the_same(many, [graph.contributions("spam", {"free": "no", "name": "yes"})])
@@ -152,6 +157,9 @@ def test_what_is_refused():
     net = spam()
     with pytest.raises(UnknownVariableError):
         net.ask.contributions_rows(ROWS, "ham")
+    soft = Evidence(1, {}, {net.variable("free"): np.log([[0.2, 0.8]])})
+    with pytest.raises(EvidenceError, match="'free' is soft"):
+        net.ask.contributions_rows(soft, "spam")
     numbers = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0.0, 1.0)])
     with pytest.raises(EvidenceError, match="is continuous"):
         numbers.ask.contributions_rows({"x": [1.0]}, "x")

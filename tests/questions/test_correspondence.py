@@ -283,6 +283,11 @@ def test_independent_variables_have_no_axes():
             "has its var",
         ),
         (
+            lambda: bg.questions.crosstab(network(), "v0", "v1", n=-5),
+            "n= is a finite number, 0 or more",
+        ),
+        (lambda: bg.questions.crosstab(network(), "v0", "v1", n="ten"), "n= is a finite number"),
+        (
             lambda: bg.questions.correspondence({"a": ["x"], "b": ["y"]}, "a", "b"),
             "two states or more",
         ),

@@ -1,6 +1,7 @@
 """Decisions by expected cost: equal to enumeration, and to Chow's rule."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,14 @@ def test_chow(cost, seed):
     decided = rule(abstain=cost).codes(proba)
     np.testing.assert_array_equal(decided < 0, proba.max(axis=1) < 1 - cost)
     np.testing.assert_array_equal(decided, rule(min_probability=1 - cost).codes(proba))
+
+
+def test_losses_of_pairs_may_be_a_series():
+    losses = {("flu", "none"): 10.0, ("cold", "none"): 5.0}
+    series = pd.Series(losses)
+    np.testing.assert_array_equal(rule(losses=series).losses, rule(losses=losses).losses)
+    with pytest.raises(DataError, match="the key 'flu'"):
+        rule(losses=pd.Series({"flu": 1.0}))
 
 
 def test_abstaining_is_weighed_against_the_losses():

@@ -227,6 +227,20 @@ def test_predictions_that_change_are_explained():
     assert math.fsum(v for _, v in first.why) == pytest.approx(odds[1].total - odds[0].total)
 
 
+def test_a_feature_named_prior_is_told_besides_the_prior():
+    c, named = bg.Discrete("c", ["no", "yes"]), bg.Discrete("prior", ["no", "yes"])
+    before, after = (
+        bg.BayesianNetwork([bg.TableCPD(c, shares), bg.TableCPD(named, table, [c])])
+        for shares, table in (
+            ([0.5, 0.5], [[0.5, 0.5], [0.4, 0.6]]),
+            ([0.1, 0.9], [[0.5, 0.5], [0.2, 0.8]]),
+        )
+    )
+    found = bg.diff(before, after, {"prior": ["yes"]}, target="c")
+    gaps = [gap for name, gap in found.predictions.largest[0].why if name == "prior"]
+    assert gaps == pytest.approx([math.log(9.0), math.log(0.8 / 0.6)])
+
+
 def test_impossible_rows_get_the_prior_and_are_counted():
     c, x = yes_no("c"), bg.Discrete("x", list("abc"))
     before = bg.BayesianNetwork(

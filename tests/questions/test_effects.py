@@ -220,6 +220,17 @@ def test_mistakes_in_models_are_told():
         x.ask.effect("t", "x", treated="a", control="b", state="a")
 
 
+def test_a_member_of_an_average_may_lack_the_treatment():
+    t, y = bg.Discrete("t", ["old", "new"]), bg.Discrete("y", ["no", "yes"])
+    first = bg.BayesianNetwork([bg.TableCPD(t, [0.2, 0.8]), bg.TableCPD(y, np.eye(2), [t])])
+    second = bg.BayesianNetwork([bg.TableCPD(y, [0.5, 0.5])])
+    average = bg.Ensemble([second, first], combine="posterior")
+    found = average.ask.effect("t", "y")
+    assert found.value == pytest.approx(0.5)
+    assert found.is_linked
+    assert not average.ask.effect("y", "t").is_linked
+
+
 def test_one_of_two_states_is_compared_with_the_other():
     t, y = bg.Discrete("t", ["old", "new"]), bg.Discrete("y", ["no", "yes"])
     table = bg.TableCPD(y, [[0.9, 0.1], [0.4, 0.6]], [t])

@@ -17,6 +17,7 @@ from bayesgraph.core.errors import (
     ImpossibleEvidenceError,
     UnknownVariableError,
 )
+from bayesgraph.core.variables import MissingIndicator
 
 EPSILON = 1e-9
 
@@ -544,3 +545,33 @@ def test_numbers_of_numpy_are_printed_as_numbers():
     text = repr(clf.ask.flip(evidence={"b": np.float64(3.25)}))
     assert "3.25" in text
     assert "np." not in text
+
+
+def test_a_value_in_place_of_a_missing_one_changes_its_indicator():
+    a, b, x = yes_no("a"), yes_no("b"), bg.Continuous("x")
+    missing = MissingIndicator("x is missing", "x")
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(a, [0.3, 0.7]),
+            bg.TableCPD(b, [[0.8, 0.2], [0.3, 0.7]], [a]),
+            bg.GaussianCPD(x, [0.0, 1.0], 1.0, [a]),
+            bg.TableCPD(missing, [[[0.95, 0.05], [0.9, 0.1]], [[0.1, 0.9], [0.2, 0.8]]], [a, b]),
+        ]
+    )
+    for evidence in ({"x": None}, {"x": None, "b": "yes"}, {"b": "yes"}, {x: None, b: "yes"}):
+        found = net.ask.flip("a", evidence, among=["x"], to="no")
+        expected = net.query("a", found.evidence).probabilities
+        assert expected[0] > 0.5
+        assert found.posterior_after.probabilities == pytest.approx(expected, abs=1e-12)
+    # What the findings say themselves of the indicator stays.
+    stays = {"x": None, "x is missing": "yes", "b": "yes"}
+    assert not net.ask.flip("a", stays, among=["x"], ranges={"x": (0.0, 1.0)}).found
+
+
+def test_findings_and_costs_may_have_variables_as_names():
+    pd = pytest.importorskip("pandas")
+    a, x = yes_no("a"), bg.Continuous("x")
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.3, 0.7]), bg.GaussianCPD(x, [0.0, 1.0], 1.0, [a])])
+    by_name = net.ask.flip("a", {"x": 1.0}, costs={"x": 2.0})
+    assert net.ask.flip("a", {x: 1.0}, costs={x: 2.0}).evidence == by_name.evidence
+    assert net.ask.flip("a", {"x": 1.0}, costs=pd.Series({"x": 2.0})).cost == by_name.cost

@@ -324,3 +324,21 @@ def test_mistakes_are_told():
     line = bg.BayesianNetwork([bg.GaussianCPD(x, 0, 1), bg.GaussianCPD(y, 0, 1, [x], [1.0])])
     with pytest.raises(UnsupportedModelError, match="over discrete variables"):
         line.ask.causal_graph().identify("y", do="x").evaluate(line, {"x": 1.0})
+
+
+def test_states_that_never_occur_together_give_no_value_for_cases_either():
+    z, x, y, w = (bg.Discrete(name, ["0", "1"]) for name in "zxyw")
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(z, [0.6, 0.4]),
+            bg.TableCPD(x, [[0.5, 0.5], [1.0, 0.0]], [z]),
+            bg.TableCPD(y, [[[0.9, 0.1], [0.3, 0.7]], [[0.4, 0.6], [0.2, 0.8]]], [z, x]),
+            bg.TableCPD(w, [[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.1, 0.9]]], [z, y]),
+        ]
+    )
+    estimand = bg.CausalGraph(net).identify("y", do="x", given="w")
+    with pytest.raises(EvidenceError, match="The estimand has no value"):
+        estimand.evaluate(net, {"x": "1"}, {"w": "1"})
+    found = estimand.evaluate(net, {"x": "0"}, {"w": "1"}).probabilities
+    expected = net.query("y", {"w": "1"}, do={"x": "0"}).probabilities
+    assert found == pytest.approx(expected)

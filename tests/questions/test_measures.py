@@ -8,6 +8,7 @@ from sklearn.calibration import calibration_curve
 
 from bayesgraph.core.errors import DataError, DataTypeError
 from bayesgraph.questions import calibration_error
+from bayesgraph.questions.measures import equal_bins
 
 
 def made_up(n_classes, n=300, seed=0):
@@ -52,6 +53,12 @@ def test_an_overconfident_model_has_the_larger_error():
 
 def test_sums_a_little_above_one_are_one():
     assert calibration_error(["a"], np.array([[1 + 1e-15, 0.0]]), ["a", "b"]) == 0
+
+
+def test_more_bins_than_rows_are_as_many_as_rows():
+    values = np.array([0.1, 0.7, 0.3])
+    for found, expected in zip(equal_bins(values, 10**15), equal_bins(values, 3), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(

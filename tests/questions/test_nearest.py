@@ -55,6 +55,8 @@ def test_what_cannot_be_asked():
         net.ask.nearest_rows("c", {"x": 1.0}, {"colour": ["red"]})
     with pytest.raises(EvidenceError, match="not discrete"):
         net.ask.nearest_rows("x", {"c": "no"}, {"c": ["no"]})
+    with pytest.raises(EvidenceError, match="The answer is 'no' already"):
+        net.ask.nearest_rows("c", {"x": 0.0}, {"x": [0.0, 3.0]}, "no")
     none = net.ask.nearest_rows("c", {"x": 0.0}, {"x": [0.0, 0.1]})
     assert len(none) == 0
     assert "no row has another answer" in repr(none)

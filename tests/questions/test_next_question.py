@@ -790,3 +790,19 @@ def test_gains_of_zero_are_explained(share, is_told):
     # By Bayes' rule: P(yes | +) is 0.05 of 2 %, and 0.64 of 40 %.
     assert (ranking["sign"].gain < 1e-12) is is_told
     assert ("gain is 0: the decision stays the same" in repr(ranking)) is is_told
+
+
+def test_large_counts_are_summed_where_they_are():
+    a = bg.Discrete("a", ["0", "1"])
+    calls = bg.PoissonCPD(bg.Count("calls"), [1e5, 1.1e5], [a])
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.3, 0.7]), calls])
+    found = net.ask.next_question("a")["calls"]
+    assert found.information == pytest.approx(entropy(np.array([0.3, 0.7])), abs=1e-9)
+    assert found.error < 1e-9
+
+
+def test_a_belief_is_refused():
+    net = clinic()
+    belief = bg.Belief({"no": 0.5, "yes": 0.5})
+    with pytest.raises(EvidenceError, match=r"A Belief about 'fever' .* give likelihoods"):
+        net.ask.next_question("ill", {"fever": belief})

@@ -51,6 +51,20 @@ def test_answers_do_not_change_the_session_that_asked():
     assert yes.posterior["yes"] > session.posterior["yes"] > no.posterior["yes"]
 
 
+def test_a_missing_value_is_not_known_and_is_asked_for():
+    session = clinic().ask.questionnaire("ill", {"fever": None, COUGH: float("nan")})
+    ended = session.run(lambda name: "yes")
+    assert sorted(step.name for step in ended.steps) == ["cough", "fever", "test"]
+
+
+def test_evidence_may_name_items_of_a_vector_of_counts():
+    words = bg.MultinomialCPD(bg.CountVector("words", ["u", "v"]), [[0.5, 0.5], [0.2, 0.8]], [ILL])
+    net = bg.BayesianNetwork([*clinic().cpds, words])
+    session = net.ask.questionnaire("ill", {"u": 2})
+    assert session.posterior["yes"] == net.query("ill", {"u": 2})["yes"]
+    assert session.question == net.ask.next_question("ill", {"u": 2}).best
+
+
 def test_a_session_ends_at_a_probability():
     session = clinic().ask.questionnaire("ill", threshold=0.9).run(lambda name: "yes")
     assert [step.name for step in session.steps] == ["test", "fever"]

@@ -10,6 +10,8 @@ from sklearn.datasets import load_iris
 
 import bayesgraph as bg
 from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
+from bayesgraph.core.variables import MissingIndicator
+from bayesgraph.models import HistogramCPD
 from bayesgraph.questions.sentences import _percent, known_below, links
 
 NO_YES = ["no", "yes"]
@@ -359,6 +361,32 @@ def test_what_is_known_below_a_node():
     assert known_below(graph, "a", {"c", "d", "e"}) == ["c", "d"]
     assert known_below(graph, "a", {"a", "c"}) == ["a"]
     assert known_below(graph, "c", {"d"}) == []
+
+
+def test_a_missing_value_is_told_by_its_indicator():
+    a, x = bg.Discrete("a", NO_YES), bg.Continuous("x")
+    missing = bg.TableCPD(MissingIndicator("x is missing", "x"), [[0.9, 0.1], [0.2, 0.8]], [a])
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.3, 0.7]), bg.GaussianCPD(x, 0.0, 1.0), missing])
+    found = net.ask.explanation("a", {"x": None})
+    assert found.before == pytest.approx(0.7)
+    assert found.after == pytest.approx(0.56 / 0.59)
+    assert [bearing.name for bearing in found.bearings] == ["x is missing"]
+
+
+def test_whole_numbers_are_tried_for_counts():
+    a, calls = bg.Discrete("a", NO_YES), bg.Count("calls")
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.5] * 2), bg.PoissonCPD(calls, [0.1, 3.0], [a])])
+    told = str(net.ask.explanation("a", finding="calls"))
+    assert "if calls were 0," in told
+    assert "if calls were 2 " in told
+
+
+def test_values_that_are_all_impossible_are_told():
+    a, x = bg.Discrete("a", NO_YES), bg.Continuous("x")
+    gaps = HistogramCPD(x, [0, 1, 10, 11], [[0.0, 0.2, 0.0, 0.8, 0.0]] * 2, [a])
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), gaps])
+    told = str(net.ask.explanation("a", finding="x"))
+    assert "x is not known; all values that were tried are impossible." in told
 
 
 def test_what_is_refused():

@@ -81,6 +81,16 @@ def test_missing_values_unknown_categories_and_columns():
     assert not by_name["humid"].moved
 
 
+def test_a_family_without_complete_rows_in_a_table_is_not_tested():
+    net = sprinkler()
+    before, after = rows(net, 50, 1), rows(net, 50, 2)
+    after["wet"] = ["unknown"] * 50
+    (wet,) = (f for f in bg.questions.table_drift(net, before, after).families if f.name == "wet")
+    assert math.isnan(wet.p_value)
+    assert math.isnan(wet.information)
+    assert wet.remark == "a table has no row without a missing value"
+
+
 def ward(share=0.5, fever=1.0):
     ill = bg.Discrete("ill", ["no", "yes"])
     cough = bg.Discrete("cough", ["no", "yes"])

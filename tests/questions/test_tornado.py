@@ -8,6 +8,7 @@ from oracle import Oracle, random_network
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, UnsupportedModelError
+from bayesgraph.core.variables import MissingIndicator
 
 
 def mixed():
@@ -111,6 +112,37 @@ def test_bars_of_findings_have_the_extremes_over_all_values():
     assert bars["x"].high == pytest.approx(
         net.query("c", {"x": bars["x"].at_high, "z": "a"})["yes"]
     )
+
+
+def test_a_finding_of_a_rare_state_stays_possible():
+    a, b = bg.Discrete("a", ["0", "1"]), bg.Discrete("b", ["0", "1"])
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.05, 0.95]), bg.TableCPD(b, [[0.5] * 2] * 2, [a])])
+    found = net.ask.tornado("b", "1", {"a": "0"})
+    assert {bar.name: bar.at_high for bar in found.bars}["P(b=1 | a=0)"] == pytest.approx(0.55)
+    assert found.posterior == pytest.approx(0.5)
+
+
+def test_parameters_are_varied_of_all_that_the_findings_say():
+    a, x, words = (
+        bg.Discrete("a", ["0", "1"]),
+        bg.Continuous("x"),
+        bg.CountVector("words", ["u", "v"]),
+    )
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(a, [0.3, 0.7]),
+            bg.GaussianCPD(x, [0.0, 1.0], 1.0, [a]),
+            bg.TableCPD(MissingIndicator("x is missing", "x"), [[0.9, 0.1], [0.2, 0.8]], [a]),
+            bg.MultinomialCPD(words, [[0.5, 0.5], [0.2, 0.8]], [a]),
+        ]
+    )
+    for evidence in ({"x": 0.5}, {"x": None}, {x: 0.5}, {"u": 2}, {"x": bg.Between(0.0, 1.0)}):
+        found = net.ask.tornado("a", "1", evidence)
+        assert found.posterior == net.query("a", evidence)["1"]
+        assert all(bar.low <= found.posterior + 1e-12 for bar in found.bars)
+        assert all(bar.high >= found.posterior - 1e-12 for bar in found.bars)
+        indicated = any(bar.name.startswith("P(x is missing=yes") for bar in found.bars)
+        assert indicated == ("u" not in evidence)
 
 
 def test_what_cannot_be_varied():
