@@ -11,7 +11,7 @@ import difflib
 import importlib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
@@ -172,8 +172,16 @@ def warn(message: str, category: type[Warning]) -> None:
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
     """Return values as text: the `repr` of at most `maximum` of them, and how many more."""
     items = list(values)
-    shown = ", ".join(_cut(repr(item)) for item in items[:maximum])
+    shown = ", ".join(_cut(spelt(item)) for item in items[:maximum])
     return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"
+
+
+def spelt(value: object, text_of: Callable[[object], str] = repr) -> str:
+    """Return the `repr` of a value, or other text; Python refuses that of very long numbers."""
+    try:
+        return text_of(value)
+    except ValueError:
+        return f"{type(value).__name__} of too many digits"
 
 
 def _cut(text: str) -> str:
@@ -188,8 +196,8 @@ def suggestion(wrong: object, names: Iterable[object]) -> str:
     >>> suggestion("smokr", ["smoker", "age"])
     " Did you mean 'smoker'?"
     """
-    by_text = {str(item): item for item in names}
-    text = str(wrong)
+    by_text = {spelt(item, str): item for item in names}
+    text = spelt(wrong, str)
     if text in by_text:
         return f" Did you mean {by_text[text]!r}?"
     if len(text) > _COMPARED_CHARACTERS:
@@ -207,10 +215,10 @@ def unknown_variable(name: object, names: Iterable[object], *, where: str) -> Un
     """
     names = list(names)
     near = suggestion(name, names) or f" It has {quoted(names)}."
-    parts = [part.strip() for part in str(name).split(",")]
+    parts = [part.strip() for part in spelt(name, str).split(",")]
     if len(parts) > 1 and {*parts} <= {*map(str, names)}:
         near = " These are several names; give each by itself."
-    return UnknownVariableError(f"{where} has no variable {name!r}.{near}")
+    return UnknownVariableError(f"{where} has no variable {spelt(name)}.{near}")
 
 
 def cause(error: Exception) -> str:

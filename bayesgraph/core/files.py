@@ -237,7 +237,9 @@ def _mode(path: str) -> int | None:
 
 
 def decoded(data: bytes, budget: Budget, encoding: str) -> str:
-    """Return the text of a file of lines, whose line breaks become line feeds.
+    """Return the text of a file of lines without a mark of Unicode at its start.
+
+    Line breaks become line feeds.
 
     Parameters
     ----------
@@ -255,7 +257,7 @@ def decoded(data: bytes, budget: Budget, encoding: str) -> str:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     try:
-        return unix_lines(data.decode(encoding))
+        return unix_lines(data.decode(encoding).removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
         raise budget.error(
             unix_lines(data[: error.start]).count(b"\n") + 1,

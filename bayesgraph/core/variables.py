@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 from itertools import pairwise, repeat
@@ -22,6 +26,7 @@ from bayesgraph.core.errors import (
     EvidenceError,
     UnknownStateError,
     quoted,
+    spelt,
     suggestion,
 )
 
@@ -35,16 +40,20 @@ State: TypeAlias = Hashable
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
 _PLAIN = {str, int}
+# Most values are of these types. Equal ones of a type are spelt alike, but for the sign of 0.0.
+_USUAL = {*_PLAIN, bool, float, type(None)}
 
 
 def plain(value: Any) -> Any:
-    """Return a NumPy scalar as the equivalent Python value, and other values unchanged.
+    """Return a scalar of NumPy or Arrow as the equivalent Python value, and others unchanged.
 
     A NumPy time in nanoseconds has no Python equivalent: it stays a NumPy scalar instead of
     becoming an integer.
     """
-    if not isinstance(value, np.generic):
+    if type(value) in _USUAL:
         return value
+    if not isinstance(value, np.generic):
+        return value.as_py() if hasattr(value, "as_py") else value
     item = value.item()
     is_time = isinstance(value, (np.datetime64, np.timedelta64))
     return value if is_time and isinstance(item, int) else item
@@ -56,8 +65,8 @@ def is_missing(value: object) -> bool:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA refuses to be a truth value
-        return True
+    except TypeError:  # pandas.NA refuses to be a truth value, and so do columns of Polars
+        return not hasattr(value, "__len__")
     except ValueError:  # an array: a likelihood, not a missing value
         return False
 
@@ -105,7 +114,7 @@ def _indices(name: Name, values: tuple[State, ...]) -> tuple[dict[Any, int], dic
     by_type = {(type(value), value): code for code, value in enumerate(values)}
     if len(by_type) < len(values):
         twice = [value for code, value in enumerate(values) if by_type[type(value), value] != code]
-        raise EvidenceError(f"Variable {name!r} has the state {twice[0]!r} more than once.")
+        raise EvidenceError(f"Variable {name!r} has the state {spelt(twice[0])} more than once.")
     by_equality: dict[State, int] = {}
     for code, value in enumerate(values):
         # -1 marks a value that equals several states, which only the type distinguishes.
@@ -155,15 +164,35 @@ class _Unique(type):
 
 
 def _types(value: Any) -> Any:
-    """Return types, also in tuples, and signs of floats, which tell equal values apart."""
-    if type(value) is not tuple:
-        return math.copysign(1.0, value) if type(value) is float else type(value)
-    types = tuple(map(type, value))
-    # 0.0 and -0.0 are equal, and only their sign tells them apart.
-    if set(types) == {float}:
-        return tuple(map(math.copysign, repeat(1.0), value))
-    # With tuples, or floats among others, item by item.
-    return tuple(map(_types, value)) if tuple in types or float in types else types
+    """Return what tells equal values apart: types, of items too, signs of floats, and spelling."""
+    kind = type(value)
+    if kind in _USUAL:
+        return math.copysign(1.0, value) if kind is float else kind
+    if kind is tuple:
+        types = tuple(map(type, value))
+        kinds = set(types)
+        # 0.0 and -0.0 are equal, and only their sign tells them apart.
+        if kinds == {float}:
+            return tuple(map(math.copysign, repeat(1.0), value))
+        # With tuples, or floats among others, item by item.
+        alike = float not in kinds and kinds <= _USUAL
+        return types if alike else tuple(map(_types, value))
+    if isinstance(value, tuple):
+        return (kind, *map(_types, value))
+    if kind is frozenset:  # whose order may differ
+        return frozenset((item, _types(item)) for item in value)
+    # By default, an object is spelt as its address.
+    text = spelt(value)
+    return kind if text == object.__repr__(value) else (kind, text)
+
+
+def _listed(name: Name, values: Iterable[Any], what: str) -> tuple[Any, ...]:
+    """Return values whose order counts, such as the states of a variable, as a tuple."""
+    if isinstance(values, (str, bytes, set, frozenset)) or not isinstance(values, Iterable):
+        raise DataTypeError(
+            f"Expected a list of {what} for {name!r}, whose order counts; got {values!r}."
+        )
+    return tuple(values)
 
 
 class Discrete(metaclass=_Unique):
@@ -205,12 +234,9 @@ class Discrete(metaclass=_Unique):
 
     def __init__(self, name: Name, states: Iterable[State]) -> None:
         name = _plain_name(name)
-        if isinstance(states, (str, bytes, set, frozenset)) or not isinstance(states, Iterable):
-            raise DataTypeError(
-                f"Expected a list of states for {name!r}, whose order counts; got {states!r}."
-            )
         self.name = name
-        self.states, self._by_type, self._by_equality = _indexed(name, tuple(states))
+        values = _listed(name, states, "states")
+        self.states, self._by_type, self._by_equality = _indexed(name, values)
         self.cardinality = len(self.states)
 
     def find(self, state: object) -> int | None:
@@ -250,7 +276,7 @@ class Discrete(metaclass=_Unique):
     def _unknown(self, value: object) -> UnknownStateError:
         near = suggestion(value, self.states)
         return UnknownStateError(
-            f"Variable {self.name!r} has no state {value!r}.{near} "
+            f"Variable {self.name!r} has no state {spelt(value)}.{near} "
             f"Its states are {quoted(self.states)}."
         )
 
@@ -284,8 +310,10 @@ class Binned(Discrete):
 
     Raises
     ------
+    DataTypeError
+        For cut points that are not a list.
     ValueError
-        For cut points that do not ascend, or are not finite.
+        For cut points that do not ascend, or are not finite numbers.
 
     Examples
     --------
@@ -301,7 +329,8 @@ class Binned(Discrete):
     cuts: tuple[float, ...]
 
     def __init__(self, name: Name, cuts: Iterable[float]) -> None:
-        self.cuts = tuple(map(float, cuts))
+        values = _listed(name, cuts, "cuts")
+        self.cuts = tuple([v if type(v) is float else _as_float(name, v) for v in values])
         ends = [-math.inf, *self.cuts, math.inf]
         # Between infinite ends, so that no cut is infinite; NaN is not below any number.
         if not all(map(operator.lt, ends, ends[1:])):
@@ -324,6 +353,7 @@ class Binned(Discrete):
         return np.asarray(codes)
 
     @property
+    @np.errstate(over="ignore")
     def edges(self) -> NDArray[np.float64]:
         """Ends of the intervals in pictures, shape (n_states + 1,).
 
@@ -335,7 +365,8 @@ class Binned(Discrete):
             return np.array([0.0, 1.0])
         # The two intervals of a single cut are as wide as the cut is large.
         widths = np.diff(cuts) if len(cuts) > 1 else np.array([abs(cuts[0]) or 1.0])
-        return np.concatenate([[cuts[0] - widths[0]], cuts, [cuts[-1] + widths[-1]]])
+        edges = np.concatenate([[cuts[0] - widths[0]], cuts, [cuts[-1] + widths[-1]]])
+        return np.asarray(np.clip(edges, -sys.float_info.max, sys.float_info.max))
 
     def codes_of(self, finer: Binned) -> NDArray[np.intp]:
         """Return the index of the interval that contains each interval of a finer variable.
@@ -359,7 +390,11 @@ class Binned(Discrete):
         value = plain(state)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return None if is_missing(value) else bisect_left(self.cuts, value)
-        return super().find(value)
+        code = super().find(value)
+        if code is None and isinstance(value, (Decimal, Fraction, np.floating)):
+            with suppress(ValueError, OverflowError):
+                return self.find(float(value))
+        return code
 
     def _unknown(self, value: object) -> UnknownStateError:
         # A text that starts like an interval may be misspelt; other values get no suggestion.
@@ -421,6 +456,8 @@ class Grouped(Discrete):
 
     Raises
     ------
+    DataTypeError
+        For groups, or a group, that are not a list.
     ValueError
         For no groups, an empty group, or a value in two groups.
 
@@ -440,7 +477,8 @@ class Grouped(Discrete):
     group_of: tuple[int, ...]
 
     def __init__(self, name: Name, groups: Iterable[Iterable[State]], others: bool = False) -> None:
-        self.groups = tuple(tuple(plain(value) for value in group) for group in groups)
+        lists = [_listed(name, group, "values") for group in _listed(name, groups, "groups")]
+        self.groups = tuple(tuple(map(plain, values)) for values in lists)
         if not all(self.groups):
             raise EvidenceError(f"Every group of {name!r} needs at least one value.")
         # A Discrete variable of all values, which checks them and finds their indices.
@@ -535,6 +573,20 @@ class MissingIndicator(Discrete):
         return f"MissingIndicator({self.name!r}, {self.of!r})"
 
 
+def _as_float(name: Name, value: Any) -> float:
+    """Return a value of a variable as a float, which may be infinite or NaN."""
+    number = plain(value)
+    no_number = (str, bytes, np.generic, np.ndarray)
+    if isinstance(number, no_number) and not isinstance(number, np.floating):
+        number = None  # "3" is text: a number in quotes is a mistake, not a measurement
+    try:
+        return float(number)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EvidenceError(
+            f"Variable {name!r} is continuous and takes a number; got {spelt(value)}."
+        ) from error
+
+
 class Continuous(metaclass=_Unique):
     """A real-valued variable.
 
@@ -559,21 +611,10 @@ class Continuous(metaclass=_Unique):
         EvidenceError
             If it is not a finite real number.
         """
-        result = value if type(value) is float else self._as_float(value)
+        result = value if type(value) is float else _as_float(self.name, value)
         if not math.isfinite(result):
             raise EvidenceError(f"Variable {self.name!r} takes a finite number; got {value!r}.")
         return result
-
-    def _as_float(self, value: object) -> float:
-        number = plain(value)
-        if isinstance(number, (str, bytes, np.generic, np.ndarray)):
-            number = None  # "3" is text: a number in quotes is a mistake, not a measurement
-        try:
-            return float(number)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise EvidenceError(
-                f"Variable {self.name!r} is continuous and takes a number; got {value!r}."
-            ) from error
 
     def encode(self, value: object) -> float:
         """Return the encoding of a value in the engine, which is the number itself."""
@@ -641,12 +682,8 @@ class CountVector(metaclass=_Unique):
 
     def __init__(self, name: Name, items: Iterable[Name]) -> None:
         name = _plain_name(name)
-        if isinstance(items, (str, bytes, set, frozenset)) or not isinstance(items, Iterable):
-            raise DataTypeError(
-                f"Expected a list of items for {name!r}, whose order counts; got {items!r}."
-            )
         self.name = name
-        self.items = tuple(items)
+        self.items = _listed(name, items, "items")
         if not self.items:
             raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
         if not {type(item) for item in self.items} <= _PLAIN:
@@ -667,8 +704,9 @@ class CountVector(metaclass=_Unique):
 
         Parameters
         ----------
-        value : mapping from item to count, or array_like of shape (n_items,)
-            Items that are not in a mapping have the count zero; None and NaN are missing.
+        value : mapping from item to count, or array_like of shape (n_items,) or (1, n_items)
+            Items that are not in a mapping have the count zero; None and NaN are missing. A pandas
+            Series, or a data frame of one row, whose labels are items is such a mapping.
 
         Raises
         ------
@@ -687,16 +725,20 @@ class CountVector(metaclass=_Unique):
         dense = value.toarray() if hasattr(value, "toarray") else value
         # As objects, so that None and texts reach the check of each count.
         try:
-            entries = np.asarray(dense, dtype=object).reshape(-1)
+            entries = np.atleast_1d(np.asarray(dense, dtype=object))
         except (TypeError, ValueError):
             entries = np.empty(0, dtype=object)
-        if isinstance(value, (str, bytes)) or entries.shape != numbers.shape:
+        labels = value.keys() if hasattr(value, "keys") else getattr(value, "columns", ())
+        if entries.size == len(labels) and not self.positions.keys().isdisjoint(labels):
+            return self.encode(dict(zip(labels, entries.flat, strict=True)))
+        shapes = numbers.shape, (1, *numbers.shape)
+        if isinstance(value, (str, bytes)) or entries.shape not in shapes:
             raise EvidenceError(
                 f"{self.name!r} takes a mapping from item to count, or {len(self.items)} counts in "
                 f"the order of its items; got {value!r:.80}."
             )
         numbers[:] = [
-            self._number(item, count) for item, count in zip(self.items, entries, strict=True)
+            self._number(item, count) for item, count in zip(self.items, entries.flat, strict=True)
         ]
         return numbers
 
@@ -725,8 +767,9 @@ def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
     kinds = {type(state) for state in variable.states}
     if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (codes < 0).any():
         states = np.array(variable.states)
-        # Integers beyond 64 bits are objects.
-        if states.dtype.kind != "O":
+        again = states.tolist()
+        # NumPy makes floats of some integers of 64 bits, and drops NULs at the end of a text.
+        if type(again[0]) in kinds and again == [*variable.states]:
             return np.asarray(states[codes])
     # The last entry, None, is that of the code -1.
     objects = np.empty(len(variable.states) + 1, dtype=object)

@@ -381,8 +381,8 @@ def scalar(value: Any) -> Any:
 
 
 def is_vector(value: Any) -> bool:
-    """Tell whether a value is a one-dimensional array or a pandas Series."""
-    return getattr(value, "ndim", 0) == 1 and hasattr(value, "__array__")
+    """Tell whether a value is a one-dimensional array or a Series of pandas or Polars."""
+    return len(getattr(value, "shape", ())) == 1 and hasattr(value, "__array__")
 
 
 def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:

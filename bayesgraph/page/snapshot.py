@@ -183,7 +183,7 @@ def take_snapshot(
         if code is not None:
             # The finding is an interval, whose middle the number takes.
             low, high = variable.edges[code : code + 2].tolist()
-            content["initial"][str(index)] = {"value": (low + high) / 2}
+            content["initial"][str(index)] = {"value": low / 2 + high / 2}
     return Snapshot(content, numbers.joined())
 
 

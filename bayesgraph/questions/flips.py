@@ -290,7 +290,7 @@ def _number_choice(
         # Evidence has an interval by its text: its middle stands for it, and answers are texts.
         texts = variable.states
         # Interval i reaches from edge i to edge i + 1.
-        old_number = float(variable.edges[int(old.code) : int(old.code) + 2].mean())
+        old_number = float((variable.edges[int(old.code) : int(old.code) + 2] / 2).sum())
     elif value is not None:
         old_number = float(value)
     if old_number is not None:

@@ -651,7 +651,7 @@ def _values_to_try(model: Model, name: Name, findings: Mapping[Name, Any]) -> li
         # Networks of an average cut the number into intervals: the middle of each is tried.
         intervals = answer.variables[0]
         assert isinstance(intervals, Binned)
-        numbers = 0.5 * (intervals.edges[:-1] + intervals.edges[1:])
+        numbers = 0.5 * intervals.edges[:-1] + 0.5 * intervals.edges[1:]
     else:
         numbers = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
     if isinstance(variable, Count):

@@ -76,6 +76,8 @@ def test_unknown_variable_suggests_or_lists():
     assert str(error) == "The model has no variable 'zzz'. It has 'wet', 'rain'."
     with pytest.raises(KeyError):
         raise error
+    error = unknown_variable(10**5000, ["wet"], where="The model")
+    assert str(error) == "The model has no variable int of too many digits. It has 'wet'."
 
 
 FRAME = pd.DataFrame({"class": [1.0, 2.0, 3.0, 4.0] * 5, "b": list("uvuw") * 5})

@@ -8,17 +8,21 @@ import gc
 import itertools
 import math
 import pickle
+import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import BayesGraphError, DataTypeError, EvidenceError, UnknownStateError
-from bayesgraph.core.variables import is_missing, plain
+from bayesgraph.core.variables import decode, is_missing, plain
 
 MISSING = [
     None,
@@ -34,6 +38,7 @@ MISSING = [
     decimal.Decimal("NaN"),
 ]
 PRESENT = [0, 0.0, "", "nan", "None", False, (), np.float64(0), math.inf, np.array([1.0, np.nan])]
+PRESENT += [pl.Series([0.1, 0.9]), pl.Series([None]), pl.DataFrame({"a": [1]})]
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
@@ -41,7 +46,7 @@ def test_what_is_missing(value):
     assert is_missing(value) is True
 
 
-@pytest.mark.parametrize("value", PRESENT, ids=repr)
+@pytest.mark.parametrize("value", PRESENT, ids=lambda value: f"{value!r:.20}")
 def test_what_is_not_missing(value):
     assert is_missing(value) is False
 
@@ -68,6 +73,8 @@ def test_numpy_scalars_become_python_values():
     assert bg.Discrete("v", [np.str_("a")]).states == ("a",)
     assert type(plain(np.float32(0.5))) is float
     assert bg.Discrete("v", pd.Series(["x", "y"])).states == ("x", "y")
+    assert bg.Discrete("v", pa.array(["x", "y"])).states == ("x", "y")
+    assert bg.Discrete("v", ["x", "y"]).index(pa.scalar("y")) == 1
 
 
 def test_dates_of_numpy_stay_dates():
@@ -188,6 +195,63 @@ def test_equal_variables_are_one_object_that_is_spelt_as_it_was_given():
     assert repr(bg.Binned("a", [-0.0])) != repr(bg.Binned("a", [0.0]))
 
 
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+
+HOUR = datetime.timezone(datetime.timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("state", "twin"),
+    [
+        (decimal.Decimal("1.50"), decimal.Decimal("1.5")),
+        (
+            datetime.datetime(2020, 1, 1, 1, tzinfo=HOUR),
+            datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
+        ),
+        (frozenset({1}), frozenset({True})),
+        (Pair(1, 2), (1, 2)),
+        (Pair(1, 2), Pair(True, 2)),
+        (("a", decimal.Decimal("1.50")), ("a", decimal.Decimal("1.5"))),
+    ],
+    ids=repr,
+)
+def test_equal_states_of_other_spelling_are_of_other_variables(state, twin):
+    first, second = bg.Discrete("v", [state]), bg.Discrete("v", [twin])
+    assert state == twin
+    assert first != second
+    assert repr([first.states, second.states]) == repr([(state,), (twin,)])
+    assert copy.deepcopy(first) is first
+
+
+class Shade:
+    """Equal by its number, and with the `repr` of its address."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return isinstance(other, Shade) and self.number == other.number
+
+    def __hash__(self):
+        return hash(self.number)
+
+
+@pytest.mark.parametrize(
+    ("state", "twin"),
+    [
+        (Shade(1), Shade(1)),
+        (frozenset(range(0, 80, 8)), frozenset(reversed(range(0, 80, 8)))),
+        (fractions.Fraction(10**5000, 3), fractions.Fraction(10**5000, 3)),
+    ],
+    ids=["address", "order", "many digits"],
+)
+def test_states_that_are_spelt_alike_are_of_one_variable(state, twin):
+    assert bg.Discrete("v", [state]) is bg.Discrete("v", [twin])
+
+
 def test_equal_variables_of_threads_are_one_object_which_is_freed_at_last():
     barrier = threading.Barrier(8)
 
@@ -219,6 +283,24 @@ def test_copies_and_pickles(variable):
     assert copy.deepcopy([variable, variable])[0] == variable
 
 
+@pytest.mark.parametrize("states", [[2**63, -1], [2**65, 1], ["a\0", "a"], ["a", 1], [2**63, 1]])
+def test_states_are_decoded_as_they_are(states):
+    values = decode(bg.Discrete("id", states), np.array([0, 1, 0])).tolist()
+    assert values == [states[0], states[1], states[0]]
+    assert [*map(type, values[:2])] == [*map(type, states)]
+
+
+def test_numbers_of_very_many_digits_are_cut_in_messages():
+    with pytest.raises(UnknownStateError, match="'x' has no state 'a'"):
+        bg.Discrete("x", [10**5000, 1]).index("a")
+    with pytest.raises(UnknownStateError, match="'x' has no state int of too many digits"):
+        bg.Discrete("x", ["a"]).index(10**5000)
+    with pytest.raises(EvidenceError, match="'x' has the state int of too many digits more"):
+        bg.Discrete("x", [10**5000, 10**5000])
+    with pytest.raises(EvidenceError, match="takes a number; got int of too many digits"):
+        bg.Continuous("x").number(10**5000)
+
+
 def test_repr():
     assert repr(bg.Discrete("a", [True, "x"])) == "Discrete('a', [True, 'x'])"
     assert repr(bg.Continuous(("a", 1))) == "Continuous(('a', 1))"
@@ -229,7 +311,16 @@ def test_repr():
 
 @pytest.mark.parametrize(
     "value",
-    [3, 3.0, True, np.float32(3), np.int8(3), decimal.Decimal(3), fractions.Fraction(3)],
+    [
+        3,
+        3.0,
+        True,
+        np.float32(3),
+        np.int8(3),
+        np.longdouble(3),
+        decimal.Decimal(3),
+        fractions.Fraction(3),
+    ],
     ids=repr,
 )
 def test_numbers(value):
@@ -302,6 +393,27 @@ def test_intervals_refuse_what_is_no_number():
     for cuts in ([1, 1], [2, 1], [math.nan], [math.inf]):
         with pytest.raises(EvidenceError, match="ascending"):
             bg.Binned("x", cuts)
+    for cuts in (["a"], [None], [10**400], ["0.5"]):
+        with pytest.raises(EvidenceError, match="'x' is continuous and takes a number; got"):
+            bg.Binned("x", cuts)
+    for cuts in (3, "12", {0.5}):
+        with pytest.raises(DataTypeError, match="Expected a list of cuts for 'x'"):
+            bg.Binned("x", cuts)
+
+
+def test_intervals_of_numbers_of_other_types():
+    width = bg.Binned("width", [0.1, 0.3])
+    assert width.index(decimal.Decimal("0.3")) == width.index(fractions.Fraction(3, 10)) == 1
+    assert width.index(np.longdouble(0.5)) == 2
+    for value in (decimal.Decimal("NaN"), decimal.Decimal("sNaN"), fractions.Fraction(10**400)):
+        assert width.find(value) is None
+
+
+def test_edges_are_finite():
+    far = sys.float_info.max
+    assert bg.Binned("x", [-1.7e308, 1.7e308]).edges.tolist() == [-far, -1.7e308, 1.7e308, far]
+    assert bg.Binned("x", [1.0, 3.0]).edges.tolist() == [-1.0, 1.0, 3.0, 5.0]
+    assert bg.Binned("x", [1.7e308]).edges.tolist() == [0.0, 1.7e308, far]
 
 
 def test_groups_are_states_and_values_are_found_in_them():
@@ -313,6 +425,9 @@ def test_groups_are_states_and_values_are_found_in_them():
         bg.Grouped("x", [["a"], []])
     with pytest.raises(EvidenceError, match="more than once"):
         bg.Grouped("x", [["a"], ["b", "a"]])
+    for groups in (["red", "tan"], [b"red"], [{"red"}], [1, 2], 3, "red", None):
+        with pytest.raises(DataTypeError, match=r"Expected a list of (groups|values) for 'x'"):
+            bg.Grouped("x", groups)
 
 
 def test_any_other_value_may_be_in_the_last_group():
@@ -369,6 +484,41 @@ def test_binned_and_grouped_are_values(variable):
 def test_names_are_plain_values_as_states_are(variable):
     assert type(variable.name) is str
     assert [type(item) for item in getattr(variable, "items", ())] in ([], [str, int])
+
+
+# ----------------------------------------------------------------------------------- CountVector
+
+
+WORDS = bg.CountVector("words", ["free", "meeting", "money", "now"])
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        pd.Series([3, 2, 1], index=["meeting", "free", "now"]),
+        pd.DataFrame({"meeting": [3], "free": [2], "now": [1]}),
+        pl.DataFrame({"meeting": [3], "free": [2], "now": [1]}),
+        pd.Series([2, 3, 0, 1]),
+        pl.Series([2, 3, 0, 1]),
+        pd.DataFrame([[2, 3, 0, 1]]),
+    ],
+    ids=lambda counts: f"{type(counts).__module__}, {counts.shape}",
+)
+def test_counts_with_labels_are_those_of_the_items(counts):
+    assert WORDS.encode(counts).tolist() == [2, 3, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([[1, 2], [3, 4]], "4 counts in the order"),
+        (pd.DataFrame({"free": [1, 2], "now": [3, 4]}), "4 counts in the order"),
+        (pd.Series([1, 2, 3, 4], index=["free", "meeting", "money", "nou"]), "mean 'now'"),
+    ],
+)
+def test_counts_that_are_not_of_the_items(counts, message):
+    with pytest.raises(EvidenceError, match=message):
+        WORDS.encode(counts)
 
 
 # ----------------------------------------------------------------------------- MissingIndicator

@@ -162,7 +162,8 @@ def test_encodings_and_gzip(tmp_path: Path) -> None:
     net = parse_bif((HEAD + ROWS).replace("damp", "moisi é"))
     path = tmp_path / "net.bif"
     path.write_bytes(b"\xef\xbb\xbf" + format_bif(net).encode())
-    assert bg.load(path) == net
+    assert bg.load(path) == bg.load(path, encoding="utf-8") == net
+    assert parse_bif("\ufeff" + format_bif(net)) == net
     path.write_bytes(gzip.compress(format_bif(net).encode()))  # gzip in spite of its name
     assert bg.load(path) == net
     path.write_bytes(format_bif(net).encode("latin-1"))

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import oracle as brute
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -286,6 +287,12 @@ def test_soft_evidence(net):
     # The variable itself may be asked for.
     own = net.query("wet", {"wet": {False: 0.5, True: 1.0}})
     assert own[True] == pytest.approx(0.24 / 0.62)
+
+
+@pytest.mark.parametrize("make", [np.array, pd.Series, pl.Series])
+def test_soft_evidence_in_any_sequence(net, make):
+    likelihood = [0.1, 0.9]
+    assert net.query("rain", {"wet": make(likelihood)}) == net.query("rain", {"wet": likelihood})
 
 
 def test_soft_evidence_on_one_state_is_hard_evidence(net):

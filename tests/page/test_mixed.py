@@ -1,6 +1,7 @@
 """Models beyond tables: what the page answers is what Python answers, or it is refused in words."""
 
 import itertools
+import math
 
 import cases
 import mixed_parity as parity
@@ -192,6 +193,16 @@ def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors_and_exponen
     check(engine, [asked.first(7)], ("answer", "contributions"))
     check(engine, [asked.first(2)], ("information",))
     check(engine, [handmade(average, rows, "d").first(7)], ("answer", "contributions"))
+
+
+def test_the_middle_of_an_interval_of_the_largest_numbers():
+    members = [
+        bg.BayesianNetwork([bg.TableCPD(bg.Binned("x", cuts), chances)])
+        for cuts, chances in (([1.5e308, 1.7e308], [0.2, 0.3, 0.5]), ([1.6e308], [0.5, 0.5]))
+    ]
+    model = bg.Ensemble(members, combine="posterior")
+    content = take_snapshot(model, evidence={"x": 1.75e308}).content
+    assert 1.7e308 < content["initial"]["0"]["value"] < math.inf
 
 
 def test_numbers_that_networks_cut_differently_stay_numbers(engine):
