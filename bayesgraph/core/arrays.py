@@ -26,6 +26,16 @@ LOG_2PI = math.log(2.0 * math.pi)
 _LONG_ROW = 1024
 
 
+def real_numbers(values: Any) -> Floats:
+    """Return numbers as floats, NaN where they are masked, or raise a DataTypeError if complex."""
+    array = np.asanyarray(values)
+    if array.dtype.kind == "c":
+        raise DataTypeError(f"Expected real numbers; got {array.dtype}. Pass their real part.")
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
+    return np.asarray(array, dtype=np.float64)
+
+
 def log_of(values: Floats) -> Floats:
     """Return natural logarithms; that of 0 is minus infinity, without a warning."""
     with np.errstate(divide="ignore"):

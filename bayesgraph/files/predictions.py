@@ -91,9 +91,9 @@ def predict_dataset(
     if what not in _WHAT:
         raise DataError(f"what= is one of {quoted(_WHAT)}; got {what!r}.")
     write = None if target is None else _writing(target)
-    dataset = (
-        data if isinstance(data, Dataset) else open_dataset(data, text=text_columns(estimator))
-    )
+    # Only files of paths have cells without a type.
+    text = text_columns(estimator) if isinstance(data, (str, os.PathLike, list, tuple)) else ()
+    dataset = data if isinstance(data, Dataset) else open_dataset(data, text=text)
     if target is not None:
         check_apart([Path(target)], [Path(dataset.source)])
     names = known_names(estimator, dataset.names, dataset.source)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, gammaln, log_of, whole_number
+from bayesgraph.core.arrays import Floats, gammaln, log_of, real_numbers, whole_number
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.evidence import arranged
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
@@ -110,8 +110,8 @@ def observed(
     DataError
         If a value is infinite, a class is not below `n_classes`, or arrays differ in length.
     """
-    numbers = np.asarray(values, dtype=np.float64)
-    weight = np.empty(0) if weights is None else np.asarray(weights, dtype=np.float64)
+    numbers = real_numbers(values)
+    weight = np.empty(0) if weights is None else real_numbers(weights)
     code = np.empty(0, dtype=np.int64) if classes is None else np.asarray(classes)
     for other, what in ((weight, "weights"), (code, "classes")):
         if other.size not in (0, numbers.size) or other.ndim != 1 or numbers.ndim != 1:
@@ -616,8 +616,22 @@ def universal_code(numbers: NDArray[np.integer[Any]], maximum: float) -> Floats:
     to `maximum` (Rissanen 1983).
     """
     highest = int(max(maximum, numbers.max(initial=1)))
-    normaliser = np.log(np.sum(2.0 ** -log_star(np.arange(1, highest + 1))))
-    return np.asarray(normaliser + math.log(2.0) * log_star(numbers))
+    return np.asarray(np.log(_normaliser(highest)) + math.log(2.0) * log_star(numbers))
+
+
+@lru_cache(maxsize=1024)
+def _normaliser(highest: int) -> float:
+    """Return the sum of ``2 ** -log_star(n)`` over n from 1 to `highest`; see `universal_code`.
+
+    From 2^16 on it is an integral, which the logarithm to the base 2, taken five times, gives up to
+    the factor ln(2)^5.
+    """
+    summed = min(highest, 1 << 16)
+    total = float(np.sum(2.0 ** -log_star(np.arange(1, summed + 1))))
+    ends = np.array([summed + 0.5, highest + 0.5])
+    for _ in range(5 if highest > summed else 0):
+        ends = np.log2(ends)
+    return total + math.log(2.0) ** 5 * float(ends[1] - ends[0])
 
 
 def log_star(numbers: ArrayLike) -> Floats:

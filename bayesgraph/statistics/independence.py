@@ -14,7 +14,7 @@ covariance of the continuous columns among n rows with the same states of the di
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -30,7 +30,7 @@ from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.statistics.requests import group_comoments, safe_divide
 from bayesgraph.statistics.source import RowSource, complete_rows
 from bayesgraph.statistics.summaries import FamilyStatistics
-from bayesgraph.tables import Table
+from bayesgraph.tables import Table, columns_of
 
 # ----------------------------------- Tests whether columns of a table are independent given others
 
@@ -161,18 +161,27 @@ def independence_test(
     >>> independence_test(rows, "rain", "day").p_value
     1.0
     """
-    names = _as_names(x), _as_names(y), _as_names(given)
+    of_table = columns_of(table)
+    names = _as_names(x, of_table), _as_names(y, of_table), _as_names(given, of_table)
     flat = [name for group in names for name in group]
     if len(set(flat)) < len(flat) or not names[0] or not names[1]:
         raise DataError(
             "x, y and given= name different columns, x and y at least one each; got "
             f"{quoted(flat)}."
         )
-    rows, weights = complete_rows(table, flat, categorical, sample_weight)
+    rows, weights = complete_rows(of_table, flat, categorical, sample_weight)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    # Expected counts are products of two weights.
+    if not 1e-150 < total < 1e150:
+        raise DataError(
+            "The sum of sample_weight, the number of rows observed, is between 1e-150 and 1e150; "
+            f"got {total:g}. Multiply the weights by a constant."
+        )
     by_name = {variable.name: variable for variable in rows.variables}
     first, second, others = ([by_name[name] for name in group] for group in names)
     columns = _Columns(rows, first, second, others, weights)
-    chosen = method or _default(columns)
+    chosen = _default(columns) if method is None else method
     if chosen not in _METHODS:
         raise DataError(f"method= is one of {quoted(_METHODS)}; got {method!r}.")
     if chosen == "conditional_gaussian":
@@ -181,8 +190,13 @@ def independence_test(
     return IndependenceTest(*names, chosen, *outcome[:3], columns.table.n_rows)
 
 
-def _as_names(names: Names) -> tuple[Name, ...]:
-    return tuple(names) if isinstance(names, (tuple, list)) else (names,)
+def _as_names(names: Any, columns: Mapping[Name, Any]) -> tuple[Name, ...]:
+    """Return one name or several as a tuple; a tuple may be the name of one of the columns."""
+    is_one = isinstance(names, str) or not isinstance(names, Iterable)
+    if is_one or (isinstance(names, tuple) and names in columns):
+        return (names,)
+    # The order of a set differs between processes.
+    return tuple(sorted(names, key=repr) if isinstance(names, (set, frozenset)) else names)
 
 
 def _default(columns: _Columns) -> str:
@@ -317,6 +331,8 @@ class Cells(NamedTuple):
         # Everything is by stratum, of n rows and k rows or columns of its table; v and w are
         # Dawson's, of the rows and of the columns of the tables.
         n = np.bincount(self.z, self.counts)
+        if not (n >= 2.0).any():
+            return 1.0  # fewer than two rows have one permutation
         less_1, less_2, less_3 = (np.maximum(n - i, 1.0) for i in (1, 2, 3))  # n - 1, ...
         degrees, v, w = [], [], []
         for number, margin in zip((self.x, self.y), margins, strict=True):

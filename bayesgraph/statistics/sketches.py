@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, whole_number
+from bayesgraph.core.arrays import Floats, real_numbers, whole_number
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, ModelError
 from bayesgraph.core.parallel import by_rows, over_rows
@@ -324,7 +324,7 @@ def checked_rows(
         )
     if weights is None:
         return codes, np.empty(0)
-    checked = np.ascontiguousarray(weights, dtype=np.float64)
+    checked = np.ascontiguousarray(real_numbers(weights))
     if checked.shape != (n_rows,) or not (np.isfinite(checked) & (checked >= 0)).all():
         raise DataError(f"weights takes {n_rows} finite numbers that are not negative.")
     return codes, np.empty(0) if (checked == 1.0).all() else checked

@@ -32,8 +32,8 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
 def _is_number(value: Any) -> bool:
     """Tell whether a value is a finite number."""
     try:
-        return math.isfinite(value)
-    except TypeError:
+        return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+    except OverflowError:  # an integer that no float holds
         return False
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from bayesgraph import tables
 from bayesgraph.core import parallel
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, real_numbers
 from bayesgraph.core.errors import (
     BayesGraphWarning,
     DataError,
@@ -424,7 +424,7 @@ def checked_weights(sample_weight: ArrayLike | None, n_rows: int, *, first: bool
     if sample_weight is None:
         return np.empty(0)
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = real_numbers(sample_weight)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"sample_weight takes a number for each of the {n_rows} rows; got "
@@ -474,9 +474,9 @@ def complete_rows(
         if name not in columns:
             raise unknown_variable(name, columns, where="The table")
     if categorical is not None and not isinstance(categorical, str):
-        # Names of other columns are for other tests of the same table; those of no column stay, to
-        # be refused.
-        categorical = [name for name in categorical if name in names or name not in columns]
+        # Positions are those in the table; other columns are for other tests of the same table.
+        chosen = categorical_names(categorical, list(columns))
+        categorical = [name for name in names if name in chosen]
     encoded = infer_variables({name: columns[name] for name in names}, categorical)
     checked = checked_weights(sample_weight, encoded.n_rows)
     weights = checked if len(checked) else np.ones(encoded.n_rows)
@@ -963,7 +963,7 @@ def source_of_columns(
             f"With a dataset ({data.source}), sample_weight is the name of one of its columns; got "
             f"{type(weight).__name__}."
         )
-    data.checked([weight] if weight else [], "sample_weight=")
+    data.checked([] if weight is None else [weight], "sample_weight=")
     names = [name for name in names if name != weight]
     fixed = dict(declared or {})
     # Discrete columns whose states a pass has to find.

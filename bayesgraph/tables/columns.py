@@ -721,24 +721,29 @@ def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
         check_kinds(variable, factorised)
     # From codes of the column to those of the variable; -1, missing, takes the last entry.
     translation = np.array([*(-1 if c is None else c for c in state_codes), -1], dtype=np.int32)
+    is_any_unknown = None in state_codes or -1 in state_codes
     # Categories that occur in no row need not be states.
-    if unseen == "error" and None in state_codes and (unknown := _unknown(variable, factorised)):
+    if unseen == "error" and is_any_unknown and (unknown := _unknown(variable, factorised)):
         near = errors.suggestion(unknown[0], variable.states)
         raise errors.UnknownStateError(
             f"Column {variable.name!r} has values that are not states: {errors.quoted(unknown)}."
             f"{near} The states are {errors.quoted(variable.states)}."
         )
     codes = translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
-    if isinstance(unseen, UnseenValues) and None in state_codes:
+    if isinstance(unseen, UnseenValues) and is_any_unknown:
         is_unknown = (codes < 0) & (factorised.codes >= 0)
         if n_rows := int(np.count_nonzero(is_unknown)):
             unseen.add(variable.name, n_rows, _unknown(variable, factorised))
     return codes
 
 
+# What `Discrete.find` returns of a value that is no state, or that equals several.
+_NO_STATE = (None, -1)
+
+
 def _unknown(variable: Discrete, factorised: Factorised) -> list[State]:
     """Return the values of a column that are not states."""
-    return [value for value in factorised.values() if variable.find(value) is None]
+    return [value for value in factorised.values() if variable.find(value) in _NO_STATE]
 
 
 def _has_text(column: Column) -> bool:

@@ -31,7 +31,7 @@ from bayesgraph.core.files import temporary_folder
 from bayesgraph.core.parallel import in_order, one_blas_thread, ordered, without_threads
 from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, Variable
 from bayesgraph.tables.columns import as_numbers
-from bayesgraph.tables.reading import READ, arrow
+from bayesgraph.tables.reading import READ, arrow, check_no_text
 from bayesgraph.tables.table import Table, assembled, columns_of, encode_table, grouped
 
 # ------- Executors: where the parts of a dataset are read and counted, with results in their order
@@ -495,11 +495,9 @@ class Dataset:
 
 def check_list(names: Iterable[Any], where: str) -> None:
     """Raise an error for what is no list of names, such as a text, or a name that occurs twice."""
-    if isinstance(names, str) or not isinstance(names, Collection):
-        example = names if isinstance(names, str) else "x"
-        raise errors.DataTypeError(
-            f"{where} takes a list of names, such as [{example!r}]; got {names!r:.80}."
-        )
+    check_no_text(names, where)
+    if not isinstance(names, Collection):
+        raise errors.DataTypeError(f"{where} takes a list of names; got {names!r:.80}.")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise errors.DataError(f"{where} names {errors.quoted(twice)} more than once.")
@@ -626,8 +624,11 @@ def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> A
         if name not in everywhere:
             raise errors.unknown_variable(name, sorted(everywhere), where=f"columns=: {source}")
     check_same_names([(path, schema.names) for path, schema in schemas], columns)
-    # Columns of partitioned paths are in the dataset's schema alone.
-    kinds = {field.name: field.type for field in dataset.schema} | _joined_types(schemas, columns)
+    # Columns of partitioned paths are in the dataset's schema alone, as are types that no file has:
+    # those that the user gave the dataset of pyarrow.
+    read = {(field.name, field.type) for _, schema in schemas for field in schema}
+    given = {f.name: f.type for f in dataset.schema if (f.name, f.type) not in read}
+    kinds = _joined_types(schemas, columns) | given
     return arrow().schema([(n, kinds[n]) for n in dataset.schema.names if kinds[n] is not None])
 
 
@@ -759,10 +760,10 @@ def fitted(table: Any, schema: Any, what: str) -> Any:
         If a column has values of another type.
     """
     for actual, expected in zip(table.schema, schema, strict=True):
-        # Numbers would become text in silence.
-        may_be_text = is_text(actual.type) or arrow().types.is_null(actual.type)
-        if is_text(expected.type) and not may_be_text:
-            raise other_type(what, f"{actual.name!r} is {actual.type}, expected text")
+        # Numbers would become text or truth values in silence; units and widths may differ.
+        if actual.type.id != expected.type.id and widened(actual.type, expected.type) is None:
+            kind = "text" if is_text(expected.type) else expected.type
+            raise other_type(what, f"{actual.name!r} is {actual.type}, expected {kind}")
     try:
         return as_schema(table, schema)
     except (arrow().ArrowInvalid, arrow().ArrowTypeError, NotImplementedError) as error:

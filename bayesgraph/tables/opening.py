@@ -31,7 +31,14 @@ from bayesgraph.core.errors import (
 )
 from bayesgraph.core.variables import MISSING
 from bayesgraph.tables import datasets
-from bayesgraph.tables.reading import PARQUET, arrow, codes_among
+from bayesgraph.tables.reading import (
+    PARQUET,
+    arrow,
+    check_character,
+    check_no_text,
+    codec_of,
+    codes_among,
+)
 from bayesgraph.tables.table import engine_of
 
 # -------------------- Dask frames as datasets: partitions are read and counted where Dask has them
@@ -55,6 +62,11 @@ class DaskFrame(datasets.Dataset):
     def __init__(self, frame: Any) -> None:
         self.source, self.executor = "the Dask frame", datasets.DaskGraph()
         self._frame = frame
+        if wrong := [name for name in frame.columns if not isinstance(name, str)]:
+            raise DataTypeError(
+                f"Columns of {self.source} need texts as names; got {quoted(wrong)}. Rename them, "
+                "such as by frame.rename(columns=str)."
+            )
         # The frame without rows does not tell the type of objects, and Dask's example
         # (`_meta_nonempty`: invented rows of the frame's types) has objects of no type.
         objects = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
@@ -475,7 +487,7 @@ def _of_duckdb(relation: Any) -> datasets.Dataset:
 
 
 def _of_arrow(data: Any, where: Any) -> datasets.Dataset:
-    """Return a dataset of pyarrow that is not of files, such as of tables in memory."""
+    """Return a dataset of pyarrow that is filtered, or of no files, such as of tables in memory."""
 
     def batches(columns: Sequence[str]) -> Iterable[Any]:
         return data.to_batches(columns=list(columns), filter=where)  # type: ignore[no-any-return]
@@ -560,12 +572,20 @@ class Files(datasets.Dataset):
             schema = datasets.joined_schema(dataset, source, columns)
             lengths = [f.count_rows() for f in fragments] if where is None else lengths
         else:
-            schema, all_lengths = csv.schema_of(self._paths, columns)
+            # The dataset has the columns of partitioned paths alone, which are in no file.
+            inside = (
+                None if columns is None else [n for n in columns if n not in dataset.schema.names]
+            )
+            schema, all_lengths = csv.schema_of(self._paths, inside, where)
+            outside = [field for field in dataset.schema if field.name not in schema.names]
+            schema = arrow().schema([*schema, *outside])
             lengths = all_lengths if where is None else lengths
         # Pieces have all columns: `where` may name some that are not among `columns`.
         schema = datasets.with_categories(schema)
         if where is None:
             self.n_rows = sum(lengths)
+        else:
+            _check_where(where, schema, source)
         self.schema = schema if columns is None else datasets.selected(schema, columns)
         # The fragments (one for each file) again, with a format that reads the types of the schema.
         form = _format_of(dataset, schema) if csv is None else csv.format(schema)
@@ -573,7 +593,7 @@ class Files(datasets.Dataset):
             form.make_fragment(f.path, f.filesystem, f.partition_expression) for f in fragments
         )
         self._pieces = [
-            _FileRows(source, fragment, state, schema, where, n_rows)
+            _FileRows(source, fragment, state, schema, where, n_rows, csv)
             for fragment, state, n_rows in zip(opened, self._opened_states, lengths, strict=True)
         ]
 
@@ -606,6 +626,8 @@ class _FileRows:
     where : pyarrow.dataset.Expression or None
     n_rows : int or None
         Number of the rows, if it is known.
+    csv : CsvCells or None
+        How the cells of a CSV file are read.
     """
 
     source: str
@@ -614,6 +636,7 @@ class _FileRows:
     schema: Any
     where: Any = None
     n_rows: int | None = None
+    csv: CsvCells | None = None
 
     def split(self) -> Iterator[_FileRows]:
         """Yield pieces of whole row groups of a Parquet file; others are one piece."""
@@ -643,9 +666,22 @@ class _FileRows:
         if hasattr(fragment, "row_groups"):
             # Those of a fragment that was sent to another process are in any order.
             fragment = fragment.subset(row_group_ids=sorted(g.id for g in fragment.row_groups))
+        scan = partial(fragment.scanner, schema=self.schema)
+        # Of compressed files, pyarrow's fragments inflate those whose name ends with .gz alone.
+        inflates = "gzip" if fragment.path.endswith(".gz") else None
+        if self.csv is not None and _codec(fragment.path) != inflates:
+            kinds = dict(zip(self.schema.names, self.schema.types, strict=True))
+            reader = self.csv.opened(fragment.path, kinds)
+            keys = arrow(".dataset").get_partition_keys(fragment.partition_expression)
+            outside = [field for field in self.schema if field.name not in reader.schema.names]
+            scan = partial(
+                arrow(".dataset").Scanner.from_batches,
+                (_with_keys(batch, outside, keys) for batch in reader),
+                schema=arrow().schema([*reader.schema, *outside]),
+            )
         # What is read ahead is held; threads of pyarrow would compete with those that count.
-        scanner = fragment.scanner(
-            schema=self.schema, columns=list(columns), filter=self.where, batch_size=_BATCH_ROWS,
+        scanner = scan(
+            columns=list(columns), filter=self.where, batch_size=_BATCH_ROWS,
             batch_readahead=1, fragment_readahead=1, use_threads=False,
         )  # fmt: skip
         try:
@@ -664,6 +700,25 @@ class _FileRows:
                 f"{quoted([path])} changed while {self.source} was read, so that its passes would "
                 "not be about the same rows. Start again when nothing writes to it."
             )
+
+
+def _with_keys(batch: Any, fields: Sequence[Any], keys: Mapping[str, Any]) -> Any:
+    """Return a batch with the columns of a partitioned path, null where it has no key."""
+    for field in fields:
+        values = arrow().array([keys.get(field.name)] * len(batch), field.type)
+        batch = batch.append_column(field, values)
+    return batch
+
+
+def _check_where(where: Any, schema: Any, source: str) -> None:
+    """Raise a DataError for an expression that selects no rows of columns with these types."""
+    try:
+        arrow(".dataset").dataset(schema.empty_table()).scanner(filter=where).to_table()
+    except arrow().ArrowException as error:
+        raise DataError(
+            f"where= takes a condition on columns of {source}, {quoted(schema.names)}; got "
+            f"{where}: {str(error).splitlines()[0]:.200}."
+        ) from error
 
 
 def _format_of(dataset: Any, schema: Any) -> Any:
@@ -720,9 +775,11 @@ class CsvCells:
         return arrow(".dataset").CsvFileFormat(**self._options(kinds))
 
     def schema_of(
-        self, paths: Sequence[str], columns: Sequence[str] | None
+        self, paths: Sequence[str], columns: Sequence[str] | None, where: Any = None
     ) -> tuple[Any, list[int]]:
         """Return the schema that no value contradicts, and the number of rows of each file.
+
+        It has the columns to use, and those that the expression `where` names.
 
         The next file is the one after those whose rows are counted. If a value contradicts the type
         of its column, the file is read again with a wider type; or all of them if `_of_cells` says
@@ -736,9 +793,14 @@ class CsvCells:
             try:
                 # A file that is read again has its names in the list.
                 if len(names) == len(n_rows):
-                    names.append((path, self._opened(path, {}).schema.names))
+                    names.append((path, self.opened(path, {}).schema.names))
+                    if columns is not None and where is not None and len(names) == 1:
+                        columns = [
+                            *columns,
+                            *_named_in(where, set(names[0][1]).difference(columns)),
+                        ]
                     self._check_names(names, columns)
-                reader = self._opened(path, kinds, columns or ())
+                reader = self.opened(path, kinds, columns or ())
                 # To begin with, types are those that pyarrow infers from the first rows.
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
                 # Raise a FileFormatError for columns of bytes, which is what other encodings are
@@ -756,13 +818,13 @@ class CsvCells:
                     n_rows.clear()
         schema = arrow().schema(list(kinds.items()))
         # Columns become text if their numbers would lose leading zeros or digits.
-        contents = ((arrow().input_stream(path), partial(self._opened, path)) for path in paths)
+        contents = ((_content(path), partial(self.opened, path)) for path in paths)
         kinds |= codes_among(schema, contents, self.delimiter, f"{len(paths)} files")
         return arrow().schema(list(kinds.items())), n_rows
 
-    def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
+    def opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
         """Return pyarrow's reader of a file, which yields batches; arguments as of `_options`."""
-        return arrow(".csv").open_csv(path, **self._options(kinds, columns))
+        return arrow(".csv").open_csv(_content(path), **self._options(kinds, columns))
 
     def _check_names(
         self, names: Sequence[tuple[str, Sequence[str]]], columns: Sequence[str] | None
@@ -779,7 +841,7 @@ class CsvCells:
         `said` is pyarrow's message, which has the number of the column and the value.
         """
         match = re.search(r"In CSV column #(\d+): .*: invalid value '(.*)'", said, re.DOTALL)
-        name = self._opened(path, {}).schema.names[int(match[1])] if match else ""
+        name = self.opened(path, {}).schema.names[int(match[1])] if match else ""
         if not match or name not in kinds:
             raise FileFormatError(
                 f"{path!r} cannot be read as a table with the fields separated by "
@@ -792,6 +854,23 @@ class CsvCells:
         }
         table = arrow(".csv").read_csv(io.BytesIO(f'"{cell}"\n'.encode()), **options)
         return name, table.schema.types[0]
+
+
+def _named_in(where: Any, names: Collection[str]) -> list[str]:
+    """Return those of some names that occur in an expression of pyarrow, in ascending order."""
+    said = str(where)
+    return [n for n in sorted(names) if re.search(rf"(?<!\w){re.escape(n)}(?!\w)", said)]
+
+
+def _codec(path: str) -> str | None:
+    """Return pyarrow's name of the compression of a file, which its first bytes tell."""
+    with open(path, "rb") as file:
+        return codec_of(file.read(4))
+
+
+def _content(path: str) -> Any:
+    """Return a stream of pyarrow of the content of a file, inflated."""
+    return arrow().input_stream(path, compression=_codec(path))
 
 
 def _of_cells(before: Any, after: Any) -> tuple[Any, bool]:
@@ -913,6 +992,8 @@ def open_dataset(
     }
     options = {name: value for name, value in chosen.items() if value is not None}
     _check_options(columns, where, options)
+    check_no_text(missing, "missing=")
+    check_no_text(text, "text=")
     dataset = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
     if dataset is None:
         raise DataTypeError(
@@ -975,9 +1056,18 @@ def _as_opened(
     is_list = isinstance(data, (list, tuple)) and len(data) > 0
     if is_list and all(isinstance(path, (str, os.PathLike)) for path in data):
         return _of_paths(data, f"{len(data)} files", columns, where, **cells)
+    defaults = {"missing": MISSING, "text": (), "delimiter": None}
+    if ineffective := [
+        f"{n}=" for n, v in cells.items() if v is not None and tuple(v) != defaults[n]
+    ]:
+        raise DataTypeError(
+            f"{' and '.join(ineffective)} tells how cells of CSV files are read, and takes paths; "
+            f"got {type(data).__name__}. Give it when the files are opened first."
+        )
     # Datasets of pyarrow, of which only those of files have the attribute `files`.
     is_arrow = type(data).__module__.startswith("pyarrow._dataset")
-    if is_arrow and hasattr(data, "files"):
+    # Those that are filtered do not hand out their files.
+    if is_arrow and hasattr(data, "files") and not data._scan_options:
         return Files(data, "the dataset", where, columns)
     if is_arrow:
         dataset: datasets.Dataset | None = _of_arrow(data, where)
@@ -1013,34 +1103,44 @@ def _of_paths(
     if not files:
         place = "in the folder " if any(Path(text).is_dir() for text in texts if text) else ""
         raise FileNotFoundError(f"There is no Parquet or CSV file {place}{source}.")
+    folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
+    paths_have = _partitioning(files, folder)
     kinds = {datasets.kind_of(file) for file in files}
     if kinds <= {"parquet", "pq"}:
         try:
-            folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
-            return Files(_parquet(files, folder), source, where, columns)
+            parquet = arrow(".dataset").dataset(files, format="parquet", **paths_have)
+            return Files(parquet, source, where, columns)
         except arrow().ArrowInvalid as error:
             raise datasets.unreadable(source, error) from error
     if not (kinds <= {"csv", "tsv"}):
         raise FileFormatError(
             f"{source}: expected files of one kind, .parquet or .csv; got {quoted(sorted(kinds))}."
         )
+    check_character("delimiter", delimiter)
     delimiter = delimiter or ("\t" if kinds == {"tsv"} else ",")
     csv = CsvCells(tuple(missing), tuple(text), delimiter)
-    # The cells tell the types.
-    untyped = arrow(".dataset").dataset(files, schema=arrow().schema([]), format="csv")
+    of_arrow = arrow(".dataset")
+    opening = of_arrow.FileSystemDatasetFactory(
+        arrow(".fs").LocalFileSystem(),
+        files,
+        of_arrow.CsvFileFormat(),
+        of_arrow.FileSystemFactoryOptions(**paths_have),
+    )
+    # The cells tell the types of all columns but those of paths.
+    untyped = opening.finish(opening.inspect(fragments=0))
     return Files(untyped, source, where, columns, csv)
 
 
-def _parquet(files: Sequence[str], folder: str | None) -> Any:
-    """Return Parquet files as a dataset of pyarrow.
+def _partitioning(files: Sequence[str], folder: str | None) -> dict[str, Any]:
+    """Return the options of pyarrow for the columns that paths have.
 
-    If they lie in folders of a folder such as ``year=2020``, these are columns.
+    Files may lie in folders of a folder, such as ``year=2020``.
     """
-    open_files = partial(arrow(".dataset").dataset, list(files), format="parquet")
     below = [Path(file).parent.relative_to(folder).parts for file in files] if folder else []
-    if any("=" in part for parts in below for part in parts):
-        return open_files(partitioning="hive", partition_base_dir=folder)
-    return open_files()
+    if not any("=" in part for parts in below for part in parts):
+        return {}
+    hive = arrow(".dataset").HivePartitioning.discover()
+    return {"partitioning": hive, "partition_base_dir": folder}
 
 
 def _files(text: str) -> list[str]:

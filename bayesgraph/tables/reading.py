@@ -288,6 +288,20 @@ def _suffix(path: files.PathLike, suffixes: tuple[str, ...], hint: str = "") -> 
     raise FileFormatError(f"{name!r}: the suffix of a table is one of {quoted(suffixes)}.{hint}")
 
 
+def check_no_text(names: Iterable[Any], where: str) -> None:
+    """Raise an error for a text in place of a list of texts, which would be its letters."""
+    if isinstance(names, str):
+        raise DataTypeError(f"{where} takes a list of texts, such as [{names!r}]; got a text.")
+
+
+def check_character(name: str, value: str | None) -> None:
+    """Raise an error for an option that is no single character of a CSV file."""
+    if value is not None and (len(value) != 1 or not value.isascii() or value in '"\r\n\0'):
+        raise DataError(
+            f"{name}= (--{name}) is one ASCII character, such as ';' or ','; got {value!r}."
+        )
+
+
 @dataclass(frozen=True)
 class _Dialect:
     """How a CSV file is written; see the parameters of `read_table`."""
@@ -301,10 +315,7 @@ class _Dialect:
 
     def __post_init__(self) -> None:
         for name, value in (("delimiter", self.delimiter), ("decimal", self.decimal)):
-            if value is not None and (len(value) != 1 or not value.isascii() or value in '"\r\n\0'):
-                raise DataError(
-                    f"{name}= (--{name}) is one ASCII character, such as ';' or ','; got {value!r}."
-                )
+            check_character(name, value)
         if self.decimal not in (None, ".", ","):
             raise DataError(f"decimal= (--decimal) is '.' or ','; got {self.decimal!r}.")
         if self.comment is not None and not self.comment.strip():
@@ -376,6 +387,8 @@ def read_table(
     DataError
         If the file has no rows, or a parameter has a value that it cannot have.
     """
+    check_no_text(missing, "missing=")
+    check_no_text(text, "text=")
     dialect = _Dialect(tuple(missing), tuple(text), delimiter, encoding, decimal, comment)
     origin_of(dates)  # a wrong value is told before the file is read
     source, suffix, data = _content(path, delimiter)
@@ -439,9 +452,14 @@ def _check_is_file(path: Path) -> None:
 # ------------------------------------------------------------------------------------- CSV
 
 
+def codec_of(data: bytes) -> str | None:
+    """Return pyarrow's name of the compression that first bytes tell, None if there is none."""
+    return next((name for magic, name in _CODECS.items() if data.startswith(magic)), None)
+
+
 def _inflated(data: bytes, budget: files.Budget) -> bytes:
     """Return the content of a compressed file, recognised by its first bytes, or that of others."""
-    codec = next((name for magic, name in _CODECS.items() if data.startswith(magic)), None)
+    codec = codec_of(data)
     if codec is None:
         return data
     size, pieces, buffer = 0, [], memoryview(bytearray(_CHUNK))

@@ -349,13 +349,17 @@ def _array(name: Name, column: Any) -> Column:
         return _array(name, series.to_list()) if series.dtype in _WIDE else series
     if isinstance(column, (list, tuple)):
         # A list of Python values as an array that keeps their types. NumPy alone turns ["a", 1]
-        # into text, [True, 2] into integers and large integers into floats.
+        # into text, [True, 2] into integers and large integers into floats; it gives each text the
+        # length of the longest one, without zeros at its end.
         types = {type(value) for value in column}
         kind = types.pop() if len(types) == 1 else object
-        if issubclass(kind, (int, float, str, np.generic)):
+        if kind is str:
+            return np.array(column, dtype=object)
+        # Members of enumerations are of a type of their own.
+        if kind in (bool, int, float) or issubclass(kind, np.generic):
             array = np.asarray(column)
             # Integers that became floats are large ones.
-            if array.dtype.kind != "f" or not issubclass(kind, int):
+            if array.dtype.kind != "f" or kind is not int:
                 return array
         # One by one, because NumPy would take values that are sequences apart.
         objects = np.empty(len(column), dtype=object)
@@ -420,6 +424,9 @@ def column_named(item: Any, names: Sequence[Name], all_names: set[Name], where: 
     `names` are those of all columns, in their order and as a set, which is fast to look up in;
     `where` is what names it, for the error.
     """
+    # Of a mask; columns may have the names False and True, as those of pandas.get_dummies do.
+    if isinstance(item, (bool, np.bool_)) and not any(isinstance(n, bool) for n in names):
+        raise errors.DataTypeError(f"{where} takes names of columns, not truth values; got {item}.")
     if item in all_names:
         return item  # type: ignore[no-any-return]
     if isinstance(item, (int, np.integer)) and 0 <= item < len(names):

@@ -1,5 +1,6 @@
 """Parameters of estimators: one smoothing for all, and one list of classes."""
 
+import decimal
 import inspect
 import subprocess
 import sys
@@ -235,3 +236,9 @@ def test_a_learner_that_does_not_declare_itself_adds_no_rows():
 
     clf = bg.BayesianNetworkClassifier(own).fit(FRAME, Y)
     assert not hasattr(clf, "partial_fit")
+
+
+@pytest.mark.parametrize("value", [10**400, decimal.Decimal(2), np.nan, -1.0, "2"])
+def test_strengths_are_numbers_that_floats_hold(value):
+    with pytest.raises(DataError, match="shrinkage takes a finite number"):
+        bg.Smoothing(shrinkage=value)

@@ -329,6 +329,12 @@ def test_parameters_are_refused_with_what_is_expected(tmp_path, options):
         read(tmp_path, "a\n1\n", **options)
 
 
+@pytest.mark.parametrize("name", ["missing", "text"])
+def test_a_text_in_place_of_a_list_is_not_taken_for_its_letters(tmp_path, name):
+    with pytest.raises(bg.errors.DataTypeError, match=rf"^{name}= takes a list of texts"):
+        read(tmp_path, "a\n1\n", **{name: "a"})
+
+
 def test_paths_are_refused_in_words(tmp_path):
     with pytest.raises(FileNotFoundError):
         bg.read_table(tmp_path / "no.csv")

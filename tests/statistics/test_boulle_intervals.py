@@ -118,6 +118,13 @@ def test_universal_code():
     assert np.exp(-universal_code(np.arange(1, 101), 100)).sum() == pytest.approx(1.0)
 
 
+def test_the_universal_code_of_many_integers_is_an_integral():
+    maximum = 300_000
+    assert np.exp(-universal_code(np.arange(1, maximum + 1), maximum)).sum() == pytest.approx(1.0)
+    # The sum over so many integers would need more memory than there is.
+    assert 0 < universal_code(np.array([1]), 1e15)[0] < universal_code(np.array([1]), 1e18)[0]
+
+
 def _stars(n):
     x = math.log2(n)
     while x > 0:

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -214,6 +215,24 @@ def test_weights_count_rows_and_missing_values_leave_them_out():
     assert found.n_rows == 70
 
 
+@pytest.mark.parametrize("weight", [1e-300, 1e-200, 1e200, 1e308])
+def test_weights_whose_products_no_number_holds_are_refused(weight):
+    with pytest.raises(DataError, match="sum of sample_weight"):
+        bg.independence_test(
+            {"x": list("aabb"), "y": list("abab")}, "x", "y", sample_weight=np.full(4, weight)
+        )
+
+
+def test_hardly_any_weight_is_no_evidence_of_dependence():
+    rng = np.random.default_rng(0)
+    table = {name: rng.choice(list("abcd"), 200) for name in "xy"}
+    for method in ("permutation", None):
+        test = bg.independence_test(
+            table, "x", "y", method=method, sample_weight=np.full(200, 1e-12)
+        )
+        assert (test.method, test.p_value) == ("permutation", 1.0)
+
+
 def test_constants_are_independent_of_everything():
     n = np.arange(20.0)
     assert bg.independence_test({"a": n, "b": 0 * n + 3.7}, "a", "b").p_value == 1.0
@@ -221,6 +240,26 @@ def test_constants_are_independent_of_everything():
     assert bg.independence_test({"a": text, "b": text}, "a", "b").p_value == 1.0
     copied = bg.independence_test({"a": n, "b": 2 * n + 1}, "a", "b")
     assert (copied.statistic, copied.p_value) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("make", [list, tuple, set, pd.Index, np.array, iter])
+def test_names_come_in_any_collection(make):
+    rows = mixed_rows(0, 40)
+    expected = bg.independence_test(rows, "d", "e", ["u", "v"])
+    assert bg.independence_test(rows, "d", make(["e"]), make(["u", "v"])) == expected
+
+
+def test_a_tuple_may_be_the_name_of_a_column():
+    rows = {("a", 1): [0, 1] * 20, "b": [0, 0, 1, 1] * 10}
+    assert bg.independence_test(rows, ("a", 1), "b", categorical="all").x == (("a", 1),)
+
+
+def test_positions_of_categories_are_those_in_the_table():
+    rng = np.random.default_rng(0)
+    table = {name: rng.normal(size=50) for name in "ab"} | {"c": rng.integers(2, size=50)}
+    by_name = bg.independence_test(table, "c", "a", categorical=["c"])
+    assert bg.independence_test(table, "c", "a", categorical=[2]) == by_name
+    assert bg.independence_test(table, "a", "b", categorical=[2]).method == "partial_correlation"
 
 
 def test_numbers_may_be_categories_and_results_print():
@@ -242,6 +281,7 @@ def test_numbers_may_be_categories_and_results_print():
         (("d", "d"), {}, DataError, "different columns"),
         (("d", ()), {}, DataError, "at least one"),
         (("d", "x"), {}, UnknownVariableError, "no variable 'x'"),
+        (("d", "e"), {"method": ""}, DataError, "one of 'g_squared'"),
         (("d", "e"), {"method": "fisher"}, DataError, "one of 'g_squared'"),
         (("d", "u"), {"method": "chi_squared"}, DataError, "takes discrete columns; 'u'"),
         (("d", "u"), {"method": "partial_correlation"}, DataError, "continuous columns; 'd'"),

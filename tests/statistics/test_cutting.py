@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.core.errors import DataError
+from bayesgraph.core.errors import DataError, DataTypeError
 from bayesgraph.statistics import (
     SortedColumn,
     frequency_cuts,
@@ -130,6 +130,14 @@ def test_missing_values_and_rows_without_weight_are_left_out():
     assert bins.low.tolist() == [1.0, 2.0]
     assert bins.high.tolist() == [1.0, 3.0]
     assert bins_of(observed([np.nan], None, [0])).total == 0.0
+
+
+def test_masked_values_and_weights_leave_rows_out_and_complex_ones_are_refused():
+    masked = np.ma.masked_equal([1, 2, 3], 2)
+    assert observed(masked, None).low.tolist() == [1.0, 3.0]
+    assert observed([4.0, 5.0, 6.0], masked).low.tolist() == [4.0, 6.0]
+    with pytest.raises(DataTypeError, match="real numbers"):
+        observed([4.0], [1j])
 
 
 def test_wrong_arrays_are_refused():

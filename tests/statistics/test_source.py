@@ -234,6 +234,8 @@ def test_batches_encoded_alike_add_up():
         (np.full(30, np.inf), "finite"),
         (np.full(30, np.nan), "finite"),
         (np.zeros(30), "zero for every row"),
+        (np.ma.masked_equal(np.arange(30), 3), "finite"),
+        (np.ones(30) + 1j, "takes a number for each"),
     ],
 )
 def test_unusable_weights(weights, message):

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import enum
 import fractions
 from collections import Counter
 
@@ -343,6 +344,27 @@ def test_states_of_different_types_stay_distinct(make):
         encoded(column)
 
 
+class Colour(enum.StrEnum):
+    RED = "r"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+def test_lists_keep_texts_and_numbers_of_every_type():
+    for member in (Colour.RED, Level.LOW):
+        variable, _ = encoded(in_lists([member, member]), categorical=True)
+        assert [type(state) for state in variable.states] == [type(member)]
+    check_discrete(in_lists(["a\0", "a"]), ["a", "a\0"], [1, 0])
+
+
+def test_lists_of_a_long_text_and_many_short_ones_take_little_memory():
+    long = "x" * 1_000_000
+    column = columns_of({"v": [long, *["a"] * 100]})["v"]
+    assert column.nbytes < 10_000
+
+
 def test_numbers_of_two_types_in_a_list():
     check_discrete(in_lists([1, 1.0, 2]), [1.0, 1, 2], [1, 0, 2], categorical=True)
     variable, codes = encoded(in_lists([True, 1]), categorical=True)
@@ -404,6 +426,8 @@ def test_known_states_match_by_type_and_value_first():
     assert codes_of(np.array([1, 2])) == [0, -1]
     # 1.0 equals two of the states: which one is meant cannot be known.
     assert codes_of(np.array([1.0, 2.0])) == [-1, -1]
+    with pytest.raises(UnknownStateError, match=r"not states: 1\.0"):
+        codes_of(np.array([1.0, 1.0]), unseen="error")
 
 
 def test_known_states_match_by_equality_if_that_is_unambiguous():

@@ -283,6 +283,12 @@ def test_objects_that_are_no_text_are_refused(rows):
         TAN.fit(data, "class")
 
 
+def test_names_that_are_no_text_are_refused():
+    frame = dd.from_pandas(pd.DataFrame({0: ["a", "b"], "y": ["p", "q"]}), npartitions=1)
+    with pytest.raises(DataTypeError, match="need texts as names; got 0"):
+        bg.open_dataset(frame)
+
+
 def test_labels_apart_and_tables_in_memory_are_refused(rows):
     lazy = frame(rows)
     fitted = bg.NaiveBayesClassifier(check_columns=False).fit(rows[NAMES], rows[["class"]])

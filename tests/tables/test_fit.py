@@ -13,7 +13,13 @@ from sklearn.base import clone
 
 import bayesgraph as bg
 from bayesgraph.core import parallel as blocks
-from bayesgraph.core.errors import BayesGraphError, BayesGraphWarning, DataError, DataTypeError
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    BayesGraphWarning,
+    DataError,
+    DataTypeError,
+    UnknownVariableError,
+)
 
 MODELS = {
     "nb": bg.NaiveBayesClassifier,
@@ -213,6 +219,12 @@ def test_weights_of_zero_alone_make_no_network(tmp_path):
     pq.write_table(table, tmp_path / "d.parquet")
     with pytest.raises(DataError, match="zero for every row"):
         bg.BayesianNetwork.fit([("x", "y")], tmp_path / "d.parquet", sample_weight="w")
+
+
+def test_weights_without_a_name_are_no_column(tmp_path):
+    pq.write_table(pa.table({"x": ["a", "b"], "y": ["c", "d"]}), tmp_path / "d.parquet")
+    with pytest.raises(UnknownVariableError, match="sample_weight="):
+        bg.BayesianNetwork.fit([("x", "y")], tmp_path / "d.parquet", sample_weight="")
 
 
 def test_a_class_without_weight_is_none(tmp_path):

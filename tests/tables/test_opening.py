@@ -237,6 +237,19 @@ def test_options_of_csv_files(tmp_path):
     assert rows(dataset) == {"code": ["01", "02"], "x": [None, 2]}
 
 
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [("a.csv.zst", "zstd"), ("A.CSV.GZ", "gzip"), ("a.csv", "gzip"), ("a.csv.gz", None)],
+)
+def test_compressed_files_are_told_by_their_first_bytes(tmp_path, name, codec):
+    content = b"k,x\na,1\nb,2\n"
+    packed = content if codec is None else pa.Codec(codec).compress(content, asbytes=True)
+    (tmp_path / name).write_bytes(packed)
+    dataset = bg.open_dataset(tmp_path)
+    assert (dataset.n_rows, rows(dataset)) == (2, {"k": ["a", "b"], "x": [1, 2]})
+    assert rows(bg.open_dataset(tmp_path, where=ds.field("x") > 1), ["k"]) == {"k": ["b"]}
+
+
 @pytest.mark.parametrize("text", ["", "x,x\n1,2\n", "x,y\n1,2\n1,2,3\n"])
 def test_csv_files_that_are_no_table(tmp_path, text):
     with pytest.raises(FileFormatError, match=r"a\.csv"):
@@ -299,6 +312,40 @@ def test_rows_are_selected_by_columns_that_are_not_used(tmp_path):
         bg.open_dataset(pl.LazyFrame({"x": [1]}), where=where)
 
 
+def test_rows_of_csv_files_are_selected_by_columns_that_are_not_used(tmp_path):
+    folder = write(tmp_path / "d", a="x,k,n\n1,a,1\n2,b,1\n3,a,1\n", b="k,x\na,0\na,9\n")
+    where = (ds.field("k") == "a") & (ds.field("x") > 1)
+    assert rows(bg.open_dataset(folder, columns=["x"], where=where)) == {"x": [3, 9]}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_conditions_that_select_no_rows_are_refused(tmp_path, kind):
+    folder = write(tmp_path / "d", a="x\n1\n" if kind == "csv" else {"x": [1]})
+    for where in (ds.field("z") > 1, ds.field("x") > "a", ds.field("x") + 1):
+        with pytest.raises(DataError, match=r"where= takes a condition on columns of .*'x'; got"):
+            bg.open_dataset(folder, where=where)
+
+
+def test_the_types_that_a_dataset_of_pyarrow_was_given_are_kept(tmp_path):
+    code = pa.schema([("x", pa.float64()), ("code", pa.string())])
+    text = write(tmp_path / "c", a="x,code\n1,007\n2,012\n")
+    dataset = bg.open_dataset(ds.dataset(text, format="csv", schema=code))
+    assert rows(dataset) == {"x": [1.0, 2.0], "code": ["007", "012"]}
+    folder = write(tmp_path / "d", a={"x": [1]}, b={"x": [2.5]})
+    number = pa.schema([("x", pa.float32())])
+    dataset = bg.open_dataset(ds.dataset(folder, schema=number))
+    assert (dataset.schema.field("x").type, rows(dataset)) == (pa.float32(), {"x": [1.0, 2.5]})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_filtered_datasets_of_pyarrow(tmp_path, kind):
+    folder = write(tmp_path / "d", a="x\n1\n2\n3\n" if kind == "csv" else {"x": [1, 2, 3]})
+    data = ds.dataset(folder, format=kind).filter(ds.field("x") > 1)
+    dataset = bg.open_dataset(data)
+    assert (dataset.n_rows, rows(dataset)) == (2, {"x": [2, 3]})
+    assert rows(bg.open_dataset(data, where=ds.field("x") < 3)) == {"x": [2]}
+
+
 def test_datasets_of_pyarrow_and_lazy_frames(tmp_path):
     columns = {"x": [1, 2, 3], "k": ["a", None, "b"]}
     folder = write(tmp_path / "d", a=columns)
@@ -337,17 +384,28 @@ def test_what_is_no_dataset_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"columns": "x"}, r"columns= takes a list of names, such as \['x'\]"),
-        ({"columns": iter(["x"])}, r"columns= takes a list of names, .*; got <list_iterator"),
+        ({"columns": "x"}, r"columns= takes a list of texts, such as \['x'\]"),
+        ({"columns": iter(["x"])}, r"columns= takes a list of names; got <list_iterator"),
         ({"columns": ["x", "y", "x"]}, "'x' more than once"),
         ({"where": "x > 1"}, "where= is an expression of pyarrow"),
+        ({"delimiter": ";;"}, "delimiter= .* is one ASCII character"),
+        ({"missing": "NA"}, r"missing= takes a list of texts, such as \['NA'\]"),
+        ({"text": "x"}, r"text= takes a list of texts, such as \['x'\]"),
         ({"progress": True}, "progress= is a function"),
     ],
 )
 def test_options_of_another_kind_are_refused_when_a_dataset_is_opened(tmp_path, options, said):
-    folder = write(tmp_path / "d", a={"x": [1, 2], "y": ["a", "b"]})
+    folder = write(tmp_path / "d", a="x,y\n1,a\n2,b\n")
     with pytest.raises(BayesGraphError, match=said):
         bg.open_dataset(folder, **options)
+
+
+@pytest.mark.parametrize("options", [{"text": ["x"]}, {"missing": ["?"]}, {"delimiter": ";"}])
+def test_options_of_cells_are_refused_where_there_are_none(tmp_path, options):
+    dataset = bg.open_dataset(write(tmp_path / "d", a="x\n1\n"))
+    for data in (dataset, pl.LazyFrame({"x": [1]})):
+        with pytest.raises(DataTypeError, match=f"{next(iter(options))}= tells how cells"):
+            bg.open_dataset(data, **options)
 
 
 def test_what_a_function_returns_is_told_from_the_function():
@@ -387,6 +445,20 @@ def test_a_dataset_opened_again_keeps_its_options(tmp_path):
         bg.open_dataset(first, columns="xz")
 
 
+@pytest.mark.parametrize("codec", [None, "zstd"])
+def test_folders_of_csv_files_may_be_columns(tmp_path, codec):
+    for folder, text in (("k=1", b"x\na\n"), ("k=2", b"x\nb\n"), ("plain", b"x\nc\n")):
+        (tmp_path / "d" / folder).mkdir(parents=True)
+        packed = text if codec is None else pa.Codec(codec).compress(text, asbytes=True)
+        (tmp_path / "d" / folder / "a.csv").write_bytes(packed)
+    opened = bg.open_dataset(tmp_path / "d")
+    assert rows(opened) == {"x": ["a", "b", "c"], "k": [1, 2, None]}
+    opened = bg.open_dataset(tmp_path / "d", columns=["k"], where=ds.field("x") != "a")
+    assert rows(opened) == {"k": [2, None]}
+    opened = bg.open_dataset(tmp_path / "d", columns=["x"], where=ds.field("k") > 1)
+    assert rows(opened) == {"x": ["b"]}
+
+
 def test_folders_that_lack_a_key_have_no_value_of_it(tmp_path):
     write(tmp_path / "d", a={"x": [1]})
     write(tmp_path / "d" / "key=k", b={"x": [2]})
@@ -397,6 +469,8 @@ def test_folders_that_lack_a_key_have_no_value_of_it(tmp_path):
 @pytest.mark.parametrize(
     ("last", "said"),
     [
+        ({"x": [True], "k": ["a"]}, "'x' is bool, expected int64"),
+        ({"x": ["2"], "k": ["a"]}, "'x' is string, expected int64"),
         ({"x": [0.5], "k": ["a"]}, "another type.*truncated"),
         ({"x": [1], "k": [7]}, "'k' is int64, expected text"),
         ({"x": ["a"], "k": ["a"]}, "another type"),
@@ -408,6 +482,14 @@ def test_batches_that_differ_are_refused(last, said):
         return map(pa.table, [{"x": [1], "k": ["a"]}, last])
 
     with pytest.raises(BayesGraphError, match=f"what batches returns.*{said}"):
+        rows(bg.open_dataset(batches))
+
+
+def test_batches_of_numbers_are_no_truth_values():
+    def batches():
+        return map(pa.table, [{"x": [True, None]}, {"x": pa.nulls(1)}, {"x": [2, 7]}])
+
+    with pytest.raises(DataTypeError, match="'x' is int64, expected bool"):
         rows(bg.open_dataset(batches))
 
 

@@ -195,6 +195,7 @@ def test_which_columns_are_categorical():
     # A number is a name if there is a column of that name, else a position.
     assert categorical_names([7, 0], names) == {7, "a"}
     assert categorical_names(np.array([1]), names) == {"b"}
+    assert categorical_names([True], [False, True]) == {True}
     assert categorical_names([], names) == set()
 
 
@@ -206,6 +207,9 @@ def test_unknown_categorical_columns():
             categorical_names(wrong, ["colour", "size"])
     with pytest.raises(DataTypeError, match=r"\['colour'\]"):
         categorical_names("colour", ["colour", "size"])
+    for mask in ([False, True], np.array([False, True])):
+        with pytest.raises(DataTypeError, match="names of columns, not truth values"):
+            categorical_names(mask, ["colour", "size"])
     with pytest.raises(DataTypeError, match="got 3"):
         categorical_names(3, ["colour", "size"])
 
