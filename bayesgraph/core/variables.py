@@ -235,7 +235,8 @@ class Discrete(metaclass=_Unique):
     def __init__(self, name: Name, states: Iterable[State]) -> None:
         name = _plain_name(name)
         self.name = name
-        values = _listed(name, states, "states")
+        usual = type(states) in (list, tuple)
+        values = tuple(states) if usual else _listed(name, states, "states")
         self.states, self._by_type, self._by_equality = _indexed(name, values)
         self.cardinality = len(self.states)
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_done_is_said(classifier, table, folder, tmp_path):
         bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", what="classes")
     with pytest.raises(bg.errors.UnknownVariableError, match=r"keep=.*Did you mean 'note'"):
         bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=["notes"])
-    with pytest.raises(DataTypeError, match=r"keep= takes a list of names, .*; got None"):
+    with pytest.raises(DataTypeError, match="keep= takes a list of names; got None"):
         bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=None)
     with pytest.raises(DataError, match="keep= names 'class'"):
         bg.files.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=["class"])
