@@ -878,7 +878,7 @@ def row_evidence(estimator: Any, row: Any) -> Mapping[Any, Any]:
     for variable in estimator.features_:
         value = scalar(values.get(variable.name))
         is_state = isinstance(value, (str, Real, np.bool_)) and not is_missing(value)
-        if isinstance(variable, Discrete) and is_state and variable.find(value) is None:
+        if isinstance(variable, Discrete) and is_state and variable.find(value) in (None, -1):
             # An error unless the value is taken as missing.
             encode_column(variable, np.array([value], dtype=object), unseen=estimator.unseen)
             values[variable.name] = None

@@ -316,10 +316,10 @@ def _state(variable: Discrete, text: str) -> Any:
             f"States of {variable.name!r} read the same as text: {quoted(states)}. "
             "Query it from Python, where their types differ."
         )
-    if text in by_text:
-        return by_text[text]
     if {True, False} == set(states):
         by_text |= {"true": True, "TRUE": True, "false": False, "FALSE": False}
+    if text in by_text:
+        return by_text[text]
     # A number stands for the interval that has it.
     if isinstance(variable, Binned):
         with suppress(ValueError):

@@ -190,7 +190,7 @@ def _listed(name: Name, values: Iterable[Any], what: str) -> tuple[Any, ...]:
     """Return values whose order counts, such as the states of a variable, as a tuple."""
     if isinstance(values, (str, bytes, set, frozenset)) or not isinstance(values, Iterable):
         raise DataTypeError(
-            f"Expected a list of {what} for {name!r}, whose order counts; got {values!r}."
+            f"Expected a list of {what} for {name!r}, whose order counts; got {spelt(values)}."
         )
     return tuple(values)
 
@@ -331,7 +331,12 @@ class Binned(Discrete):
 
     def __init__(self, name: Name, cuts: Iterable[float]) -> None:
         values = _listed(name, cuts, "cuts")
-        self.cuts = tuple([v if type(v) is float else _as_float(name, v) for v in values])
+        self.cuts = tuple(
+            [
+                float(v) if isinstance(v, float) else _as_float(name, v, "takes as a cut")
+                for v in values
+            ]
+        )
         ends = [-math.inf, *self.cuts, math.inf]
         # Between infinite ends, so that no cut is infinite; NaN is not below any number.
         if not all(map(operator.lt, ends, ends[1:])):
@@ -574,8 +579,11 @@ class MissingIndicator(Discrete):
         return f"MissingIndicator({self.name!r}, {self.of!r})"
 
 
-def _as_float(name: Name, value: Any) -> float:
-    """Return a value of a variable as a float, which may be infinite or NaN."""
+def _as_float(name: Name, value: Any, what: str = "is continuous and takes") -> float:
+    """Return a value of a variable as a float, which may be infinite or NaN.
+
+    In messages, `what` a variable has or takes are numbers.
+    """
     number = plain(value)
     no_number = (str, bytes, np.generic, np.ndarray)
     if isinstance(number, no_number) and not isinstance(number, np.floating):
@@ -583,9 +591,7 @@ def _as_float(name: Name, value: Any) -> float:
     try:
         return float(number)
     except (TypeError, ValueError, OverflowError) as error:
-        raise EvidenceError(
-            f"Variable {name!r} is continuous and takes a number; got {spelt(value)}."
-        ) from error
+        raise EvidenceError(f"Variable {name!r} {what} a number; got {spelt(value)}.") from error
 
 
 class Continuous(metaclass=_Unique):
@@ -729,8 +735,13 @@ class CountVector(metaclass=_Unique):
             entries = np.atleast_1d(np.asarray(dense, dtype=object))
         except (TypeError, ValueError):
             entries = np.empty(0, dtype=object)
-        labels = value.keys() if hasattr(value, "keys") else getattr(value, "columns", ())
-        if entries.size == len(labels) and not self.positions.keys().isdisjoint(labels):
+        columns = getattr(value, "column_names", getattr(value, "columns", ()))
+        labels = [*(value.keys() if hasattr(value, "keys") else columns)]
+        # Numbers of rows are no labels.
+        are_labels = entries.size == len(labels) and labels != [*range(len(labels))]
+        if are_labels and not self.positions.keys().isdisjoint(labels):
+            if len({*labels}) < len(labels):
+                raise EvidenceError(f"{self.name!r} takes one count for each item; got {labels!r}.")
             return self.encode(dict(zip(labels, entries.flat, strict=True)))
         shapes = numbers.shape, (1, *numbers.shape)
         if isinstance(value, (str, bytes)) or entries.shape not in shapes:

@@ -318,10 +318,13 @@ class PDAG(Drawn):
     edges: tuple[Pair, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(self.nodes))
         arcs, edges = tuple(self.arcs), tuple(self.edges)
         build_dag(self.nodes, arcs)  # for its errors
-        if wrong := [edge for edge in edges if isinstance(edge, str) or len(edge) != 2]:
-            raise GraphError(f"Expected edges as pairs of names; got {wrong[0]!r:.80}.")
+        pairs = [isinstance(edge, (tuple, list)) and len(edge) == 2 for edge in edges]
+        if not all(pairs):
+            wrong = edges[pairs.index(False)]
+            raise GraphError(f"Expected edges as pairs of names; got {wrong!r:.80}.")
         object.__setattr__(self, "arcs", tuple(map(tuple, arcs)))
         object.__setattr__(self, "edges", tuple(map(tuple, edges)))
         for end in (end for edge in self.edges for end in edge):

@@ -137,7 +137,7 @@ def nearest_rows(
     Raises
     ------
     EvidenceError
-        For a target that is not discrete, and as in `query`.
+        For a target that is not discrete, if `to` is the answer already, and as in `query`.
     DataError
         If there is no table, or it has no rows, or lacks a finding.
     """

@@ -228,13 +228,15 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     # Ends of the range for a short decimal, both included, and `high`, which is not.
     bounds = np.maximum(a, wanted - play), np.minimum(b, wanted + play), b
     # Most times that decimal fits. A product with a power of ten tells it but near a tie, with many
-    # digits, and where the power is not exact.
-    places = (fewest - 1 - magnitude).astype(np.int64)
-    short = _multiples(wanted, np.clip(places, 1 - len(_POWERS), len(_POWERS) - 1))
-    from_tie = np.abs(np.take_along_axis(scaled, fewest[:, None] - 1, 1)[:, 0] % 1.0 - 0.5)
-    fits = (bounds[0] <= short) & (short <= bounds[1]) & (short < b)
-    fits &= (from_tie > 1e-6) & (fewest < 10) & (np.abs(places) < len(_POWERS))
-    cuts[fits] = short[fits]
+    # digits, and where the power is not exact; of few cuts it takes longer than what follows.
+    fits = np.zeros(wanted.size, dtype=np.bool_)
+    if wanted.size > _FEW_CUTS:
+        places = (fewest - 1 - magnitude).astype(np.int64)
+        short = _multiples(wanted, np.clip(places, 1 - len(_POWERS), len(_POWERS) - 1))
+        from_tie = np.abs(np.take_along_axis(scaled, fewest[:, None] - 1, 1)[:, 0] % 1.0 - 0.5)
+        fits = (bounds[0] <= short) & (short <= bounds[1]) & (short < b)
+        fits &= (from_tie > 1e-6) & (fewest < 10) & (np.abs(places) < len(_POWERS))
+        cuts[fits] = short[fits]
     # A float has 17 digits at most; where no shorter decimal fits, the wanted position stays.
     left = np.flatnonzero(~fits)
     rows = zip(left.tolist(), *(v[left].tolist() for v in (wanted, fewest, *bounds)), strict=True)
@@ -291,6 +293,7 @@ def round_between(low: ArrayLike, high: ArrayLike) -> Floats:
 
 # Number of digits that are tried, and maximum number of places before and after the point.
 _MAX_DIGITS, _MAX_PLACES, _TINY = 19, 300, 1e-300
+_FEW_CUTS = 32
 # Powers of ten that are exact in floating point.
 _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 

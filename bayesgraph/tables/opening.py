@@ -671,7 +671,9 @@ class _FileRows:
         inflates = "gzip" if fragment.path.endswith(".gz") else None
         if self.csv is not None and _codec(fragment.path) != inflates:
             kinds = dict(zip(self.schema.names, self.schema.types, strict=True))
-            reader = self.csv.opened(fragment.path, kinds)
+            names = self.csv.opened(fragment.path, {}).schema.names
+            # The types of columns that are not used are not known.
+            reader = self.csv.opened(fragment.path, kinds, [n for n in kinds if n in names])
             keys = arrow(".dataset").get_partition_keys(fragment.partition_expression)
             outside = [field for field in self.schema if field.name not in reader.schema.names]
             scan = partial(
@@ -716,8 +718,8 @@ def _check_where(where: Any, schema: Any, source: str) -> None:
         arrow(".dataset").dataset(schema.empty_table()).scanner(filter=where).to_table()
     except arrow().ArrowException as error:
         raise DataError(
-            f"where= takes a condition on columns of {source}, {quoted(schema.names)}; got "
-            f"{where}: {str(error).splitlines()[0]:.200}."
+            f"where= takes a condition on columns of {source}; got {where}: "
+            f"{str(error).splitlines()[0]:.200}."
         ) from error
 
 

@@ -598,6 +598,15 @@ class TemporalNetwork(Answering):
                 f"{variable.name!r} is both the target and observed or set in slice {number}."
             )
 
+    def _by_name_of(self, evidence: EvidenceLike) -> dict[Name, Any]:
+        """Return the evidence of a slice by names; an EvidenceError if one is there twice."""
+        findings = as_mapping(evidence)
+        entered = {self.variable(key).name: value for key, value in findings.items()}
+        if len(entered) < len(findings):
+            twice = [name for name in entered if {name, self.variable(name)} <= findings.keys()]
+            raise EvidenceError(f"The evidence names {quoted(twice)} more than once.")
+        return entered
+
     def _one_sequence(
         self,
         n: int,
@@ -615,11 +624,7 @@ class TemporalNetwork(Answering):
         others: dict[int, tuple[Any, dict[Variable, Any]]] = {}
         n_before = past[0] if past else 0
         for t in sorted({*observed, *settings}):
-            evidence = as_mapping(observed.get(t))
-            entered = {self.variable(k).name: x for k, x in evidence.items()}
-            if len(entered) < len(evidence):
-                twice = [name for name in entered if {name, self.variable(name)} <= evidence.keys()]
-                raise EvidenceError(f"The evidence names {quoted(twice)} more than once.")
+            entered = self._by_name_of(observed.get(t))
             check_no_belief(entered)
             network: Any = self._networks[min(t + n_before, len(self.slices) - 1)]
             asked = network
@@ -632,13 +637,17 @@ class TemporalNetwork(Answering):
                         f"{quoted(fixed)} has one value in all slices, not one here."
                     )
                 asked = network.with_cpd(*[Given(self.variable(name)) for name in values])
-                entered |= values
+                # Being set does not tell whether a value was missing, as in `models.model.under`.
+                names = network.names
+                gaps = {names[i]: None for at, i in network._indicators if names[at] in values}
+                entered = {**gaps, **entered, **values}
             # Findings on numbers replace these by variables that only this slice's network has.
             asked, states = with_findings(asked, entered)
             changed = () if asked is network else network.variables
             replaced = [v for v in changed if asked._by_name[v.name] != v]
             cpds = [cpd for each in self.slices for cpd in each if replaced]
-            parents = {now(p) for cpd in cpds for p in cpd.parents}
+            handed = [p for cpd in cpds for p in cpd.parents if p in self._fixed or lag(p)[1]]
+            parents = {*map(now, handed)}
             if above := [v.name for v in replaced if v in parents]:
                 raise UnsupportedModelError(
                     f"{quoted(above)} has children in later slices, which take its value: an "
@@ -843,7 +852,9 @@ class Stream:
         ImpossibleEvidenceError
             If the evidence has probability zero; the state stays as it was.
         UnsupportedModelError
-            If the first slice lacks a static number beside states, or a later one gives another.
+            If the first slice lacks a static number beside states, or a later one gives it.
+        EvidenceError
+            If a later slice gives another value of a static number.
         """
         settings = {0: dict(do)} if do else {}
         if self._entered:
@@ -875,7 +886,7 @@ class Stream:
 
     def _with_static(self, evidence: EvidenceLike) -> dict[Name, Any]:
         """Return evidence with the static numbers, which the first slice has to give."""
-        entered = {self._model.variable(k).name: x for k, x in as_mapping(evidence).items()}
+        entered: dict[Name, Any] = self._model._by_name_of(evidence)
         for v, value in self._entered.items():
             number = entered.pop(v.name, None)
             if is_missing(number):  # it is that of the slices before
@@ -895,7 +906,7 @@ class Stream:
                     f"A stream hands on states, not the number {v.name!r}: enter its value with "
                     f"the first slice; got {number!r}."
                 )
-            if v in self._repeated or not self.n_slices:
+            if not is_missing(number) and (v in self._repeated or not self.n_slices):
                 entered[v.name] = number
         return entered
 

@@ -547,6 +547,11 @@ def test_booleans_are_spelt_in_any_case(capfd, tmp_path, text):
     bg.BayesianNetwork([bg.TableCPD(bg.Discrete("k", [False, True]), [0.5, 0.5])]).save(path)
     code, out, _ = run(capfd, "query", path, "--target", "k", "-e", text)
     assert (code, "True   0.750000" in out) == (0, True)
+    k, j = bg.Discrete("k", [False, True]), bg.Discrete("j", ["u", "v"])
+    below = bg.TableCPD(j, [[0.9, 0.1], [0.2, 0.8]], [k])
+    bg.BayesianNetwork([bg.TableCPD(k, [0.5, 0.5]), below]).save(path)
+    code, out, _ = run(capfd, "query", path, "--target", "j", "-e", text.partition(":")[0])
+    assert (code, "v  0.800000" in out) == (0, True)
 
 
 @pytest.fixture

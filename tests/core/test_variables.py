@@ -394,7 +394,7 @@ def test_intervals_refuse_what_is_no_number():
         with pytest.raises(EvidenceError, match="ascending"):
             bg.Binned("x", cuts)
     for cuts in (["a"], [None], [10**400], ["0.5"]):
-        with pytest.raises(EvidenceError, match="'x' is continuous and takes a number; got"):
+        with pytest.raises(EvidenceError, match="'x' takes as a cut a number; got"):
             bg.Binned("x", cuts)
     for cuts in (3, "12", {0.5}):
         with pytest.raises(DataTypeError, match="Expected a list of cuts for 'x'"):
@@ -514,11 +514,17 @@ def test_counts_with_labels_are_those_of_the_items(counts):
         ([[1, 2], [3, 4]], "4 counts in the order"),
         (pd.DataFrame({"free": [1, 2], "now": [3, 4]}), "4 counts in the order"),
         (pd.Series([1, 2, 3, 4], index=["free", "meeting", "money", "nou"]), "mean 'now'"),
+        (pd.Series([1, 2, 3, 4], index=["free", "free", "money", "now"]), "one count for each"),
     ],
 )
 def test_counts_that_are_not_of_the_items(counts, message):
     with pytest.raises(EvidenceError, match=message):
         WORDS.encode(counts)
+
+
+def test_numbers_of_rows_are_no_labels_of_items():
+    assert bg.CountVector("c", [1, 0]).encode(pd.Series([5, 6])).tolist() == [5, 6]
+    assert bg.CountVector("c", ["p", "q"]).encode(pa.table({"q": [1], "p": [2]})).tolist() == [2, 1]
 
 
 # ----------------------------------------------------------------------------- MissingIndicator

@@ -445,8 +445,11 @@ def test_setting_a_variable_does_not_say_whether_its_value_was_missing():
         ]
     )
     do = {"v": "a"}
-    assert model.query("kind", do=do).probabilities == pytest.approx([0.5, 0.5])
-    assert model.log_probability(do=do) == pytest.approx(0.0)
+    for chosen in (do, {v: "a"}):
+        assert model.query("kind", do=chosen).probabilities == pytest.approx([0.5, 0.5])
+        assert model.log_probability(do=chosen) == pytest.approx(0.0)
+    sliced = bg.TemporalNetwork(model.cpds)
+    assert sliced.query("kind", 0, {}, do={0: do}).probabilities == pytest.approx([0.5, 0.5])
     told = {"no v": "no"}
     assert model.query("kind", told, do=do).probabilities == pytest.approx([0.75, 0.25])
     rows = {"v": ["b", None], "no v": ["no", "yes"]}

@@ -327,6 +327,8 @@ def test_a_stream_remembers_a_static_number_beside_numbers(again):
     assert state.query("age").mean == pytest.approx(model.query("age", 0, {0: {"z": 2.0}}).mean)
     with pytest.raises(bg.errors.UnsupportedModelError, match="'age' with the first slice"):
         state.update({"age": 3.0})
+    with pytest.raises(bg.errors.EvidenceError, match="names 'z' more than once"):
+        state.update({"z": 2.0, z: 3.0})
 
 
 def test_an_interval_or_a_value_set_in_one_slice_leaves_the_number_in_others():
@@ -356,6 +358,15 @@ def test_an_interval_of_a_number_with_children_in_later_slices_is_refused():
     with pytest.raises(bg.errors.UnsupportedModelError, match="'z' has children in later slices"):
         model.query("z", 1, {0: {"z": bg.Between(1, 2)}})
     s, age, x = bg.Discrete("s", ["a", "b"]), bg.Continuous("age"), bg.Continuous("x")
+    # A child in later slices alone is none of the first slice's.
+    first = [bg.TableCPD(s, [0.5, 0.5]), bg.GaussianCPD(x, [0.0, 3.0], 1.0, [s])]
+    y, same = bg.Continuous("y"), bg.TableCPD(s, [[0.9, 0.1], [0.1, 0.9]], [bg.before(s)])
+    later = [same, bg.GaussianCPD(y, 0.0, 1.0, [x], [1.0])]
+    model = bg.TemporalNetwork([*first, bg.GaussianCPD(y, 0.0, 1.0)], later)
+    alone = bg.BayesianNetwork(first)
+    told = {"x": bg.Between(0, 1)}
+    expected = alone.query("s", told).probabilities
+    assert model.query("s", 0, {0: told}).probabilities == pytest.approx(expected)
     model = bg.TemporalNetwork(
         [bg.TableCPD(s, [0.5, 0.5]), bg.GaussianCPD(x, 0.0, 1.0)],
         [bg.GaussianCPD(x, 0.0, 1.0, [age], [1.0])],

@@ -378,6 +378,8 @@ def _minimal(steps: Sequence[Codes]) -> list[Codes]:
 # Sums of weights that differ by less than this share of the largest possible sum are one state,
 # unless they differ by more than is rounding error of usual weights.
 _SAME, _DIFFERENT = 1e-14, 1e-12
+# Sums are below it, so that their differences in units of these are floats.
+_MOST = 1e290
 
 
 class LogisticCPD(AdditiveCPD):
@@ -438,10 +440,10 @@ class LogisticCPD(AdditiveCPD):
         self._start, self._parts = self.intercept, self.weights  # see AdditiveCPD
         # A bound of all sums, whose differences are twice as large.
         self._scale = sum(float(np.abs(terms).max()) for terms in (self.intercept, *self.weights))
-        if math.isinf(2.0 * self._scale):
+        if not self._scale < _MOST:
             raise CPDError(
-                f"{self.title}: intercept and weights have sums beyond the range of floats, up to "
-                f"{self._scale:g}. Weights of a few hundred nats are certain already."
+                f"{self.title}: intercept and weights have sums of up to {self._scale:g}, beyond "
+                f"{_MOST:g}. Weights of a few hundred nats are certain already."
             )
 
     def _terms(self, parent: Discrete, weights: ArrayLike) -> Floats:
