@@ -565,6 +565,7 @@ def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkey
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "csr"])
 def test_memory_of_frames_and_sparse_matrices(library, monkeypatch):
     monkeypatch.setattr(encoded, "_CHUNK_ROWS", 500)
+    monkeypatch.setattr(parallel, "N_THREADS", 1)  # of several, any number holds a chunk at a time
     data = cases.make_data("varied", 6000).with_missing()
     classifier = bg.NaiveBayesClassifier({"d": "poisson", ("e", "f", "g"): "multinomial"})
     frame = data.polars() if library == "polars" else data.pandas()
