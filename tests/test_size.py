@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_277,
-    "nodes of syntax trees": 685_411,
+    "lines of code": 59_282,
+    "nodes of syntax trees": 685_377,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_805,

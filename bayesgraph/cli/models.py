@@ -181,8 +181,8 @@ class Wanted:
                 )
             return cls(text, partial(saved.__class__, **saved.get_params(deep=False)))
         near = _by_class(name) or suggestion(name, makers)
-        known = f"{', '.join(makers)}, or a saved classifier"
-        raise DataError(f"--model is one of {known}; got {text!r}.{near}")
+        choices = f"{', '.join(makers)}, or a saved classifier"
+        raise DataError(f"--model is one of {choices}; got {text!r}.{near}")
 
     def _option(self, item: str) -> tuple[str, Any]:
         """Return parameter and value of one option after the colon."""

@@ -432,8 +432,9 @@ class Tempered(Factors):
         """Return the plan of the factors, and that of the class posterior that corrects them."""
         # A single case has the factors of rows, and a plan for them.
         plan = super().plan(model, question, contract.Pattern(pattern.observed, pattern.soft))
-        features = [v for v in pattern.observed if model.variables[v] != model.target]
-        seen = contract.Pattern(tuple(features), pattern.soft, pattern.rows)  # without the class
-        inner = model.network._plan_of(contract.Joint((model._index_of[model.target.name],)), seen)
+        target = model._index_of[model.target.name]
+        features = tuple([v for v in pattern.observed if v != target])
+        of_features = contract.Pattern(features, pattern.soft, pattern.rows)
+        inner = model.network._plan_of(contract.Joint((target,)), of_features)
         of_factors = replace(plan, solver="factors", reason="of the network")
         return contract.Plan(keep=plan.keep, parts=(of_factors, inner))

@@ -1104,8 +1104,10 @@ def under(
     cut, settings = model._with_values_set(do)
     # Being set does not tell whether the value was missing: None keeps its indicator open.
     names = cut.names
-    is_set = {
-        names[at] for at, _ in cut._indicators if {names[at], cut.variables[at]} & {*settings}
+    # Keys are names or variables.
+    left_open = {
+        names[i]: None
+        for at, i in cut._indicators
+        if settings.keys() & {names[at], cut.variables[at]}
     }
-    left_open = {names[i]: None for at, i in cut._indicators if names[at] in is_set}
     return cut, {**left_open, **observed, **settings}

@@ -627,8 +627,8 @@ def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> A
     # Columns of partitioned paths are in the dataset's schema alone, as are types that no file has:
     # those that the user gave the dataset of pyarrow.
     read = {(field.name, field.type) for _, schema in schemas for field in schema}
-    given = {f.name: f.type for f in dataset.schema if (f.name, f.type) not in read}
-    kinds = _joined_types(schemas, columns) | given
+    chosen = {f.name: f.type for f in dataset.schema if (f.name, f.type) not in read}
+    kinds = _joined_types(schemas, columns) | chosen
     return arrow().schema([(n, kinds[n]) for n in dataset.schema.names if kinds[n] is not None])
 
 

@@ -323,7 +323,7 @@ class TemporalNetwork(Answering):
             that they observed, as its slices call these.
         """
         n, soft, others = int(starts[-1]), soft or {}, others or {}
-        n_before, handed, seen = past or (0, self._handed, {})
+        n_before, handed, lagged = past or (0, self._handed, {})
         table = Evidence(n, columns)
         # What every slice observes need not be handed on: it is evidence on the next slice too.
         full = {v for v in columns if v in self._fixed or v in self._depths}
@@ -335,7 +335,10 @@ class TemporalNetwork(Answering):
             handed = tuple([pair for pair in handed if now(pair[0]) not in full])
         are_numbers = all(isinstance(v, Continuous) for v, _ in handed)
         # The number of each slice within its sequence.
-        place, columns = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)), {**seen, **columns}
+        place, columns = (
+            np.arange(n) - np.repeat(starts[:-1], np.diff(starts)),
+            {**lagged, **columns},
+        )
         # Evidence on earlier slices: of states that are handed on, the messages have it; of numbers
         # both slices take it, also where only some observe them. The value k slices back is of the
         # same sequence if k slices precede.
@@ -922,13 +925,13 @@ class Stream:
 
     def _past(self, n: int, n_slices: int, recent: Any) -> Any:
         """Return what `_sequences` takes of the slices before the next n."""
-        seen = {}
+        lagged = {}
         for v, values in recent.items():
             for k in range(1, len(values) + 1):
                 # The first k slices have values of the last k slices before them.
-                column = seen[before(v, k)] = np.full(n, np.nan)
+                column = lagged[before(v, k)] = np.full(n, np.nan)
                 column[:k] = values[-k:][:n]
-        return n_slices, self._handed, seen
+        return n_slices, self._handed, lagged
 
     def _chain(self, observed: Any, settings: Any, message: Any, n_slices: int, recent: Any) -> Any:
         """Return one slice with its evidence as a chain after a message.
@@ -969,8 +972,8 @@ class Stream:
         """
         model, n = self._model, whole_number("steps", "slices", steps, 1)
         variable = self._target(target, self.n_slices + n)
-        given = {v: x for v, x in self._entered.items() if v in self._repeated}
-        columns = {v: np.full(n, x, dtype=float) for v, x in given.items() if not is_missing(x)}
+        repeated = {v: x for v, x in self._entered.items() if v in self._repeated}
+        columns = {v: np.full(n, x, dtype=float) for v, x in repeated.items() if not is_missing(x)}
         past = self._past(n, self.n_slices, self._recent)
         sequences = model._sequences(np.array([0, n]), columns, past=past)
         chain = model._chain(sequences, self._message)
