@@ -310,7 +310,6 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     varies = np.array([v in changing for v in columns], dtype=np.bool_)
     # The last arguments of `ArcScores.of`: the weight of all rows, and whether both columns vary.
     total_and_varies = float(summary.singles.totals.sum()), varies[:, None] & varies
-    free = at.cards - 1.0  # free parameters of a distribution of each discrete column
     if len(at.discrete) == d:  # in the order of the columns already
         scores = discrete_scores(summary)
         return ArcScores.of(*scores, _parameters(summary), *total_and_varies)
@@ -333,7 +332,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
         if discrete:
             mixed = mixed_scores(summary, smoothing, ridge, source.target)
             # A mean and a variance in each class for each further state of the parent.
-            put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
+            put(discrete, continuous, *mixed, 2.0 * k * (at.cards[:, None] - 1.0))
     return ArcScores.of(gains, rows, parameters, *total_and_varies)
 
 
@@ -393,8 +392,7 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
             smoothing.covariance(m.count, m.square, smoothing.pooled(m.count, m.square)) + ridge
             for m in (by_class, overall)
         ]
-        tiny = np.finfo(np.float64).tiny
-        log_within, log_total = (np.log(np.maximum(variance, tiny)) for variance in variances)
+        log_within, log_total = (np.log(np.maximum(variance, _TINY)) for variance in variances)
         gain = np.sum(by_class.count * (log_total - log_within), axis=0)
         gain = 0.5 * safe_divide(gain, np.full(gain.shape, all_rows))
         scores.update(zip(at.continuous, gain, strict=True))
@@ -403,8 +401,8 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
 
 def by_score(scores: Floats) -> list[int]:
     """Return indices by descending score; ties, up to rounding errors, by ascending index."""
-    order = np.argsort(-np.round(scores, TIE_DECIMALS), kind="stable")
-    return [int(i) for i in order]
+    order: list[int] = np.argsort(-np.round(scores, TIE_DECIMALS), kind="stable").tolist()
+    return order
 
 
 # ------- Linear Gaussian regressions of many families at once: coefficients and residual variances
@@ -504,9 +502,9 @@ Group: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
 # The cells of the tables of groups of new columns, each beside the same others, of which the last
 # is a child: one table after the other, of shape (r, n_strata, n_states) for the r states of a new
-# column, the configurations of the other columns, and the states of the child. After them the
-# numbers of states of all columns, and `Extensions.plan`.
-ExtendedTables: TypeAlias = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
+# column, the configurations of the other columns, and the states of the child. After them these
+# shapes, `Extensions.shapes`.
+ExtendedTables: TypeAlias = tuple[Floats, NDArray[np.int64]]
 
 
 def extended_tables(
@@ -514,7 +512,7 @@ def extended_tables(
 ) -> ExtendedTables:
     """Return the tables of groups of (new columns, others), counted in one pass over the data."""
     request = Extensions(columns, tuple(groups))
-    return source.extensions(request), columns.cards, request.plan
+    return source.extensions(request), np.array(request.shapes, dtype=np.int64).reshape(-1, 3)
 
 
 class ExtendedInformation(NamedTuple):
@@ -540,15 +538,15 @@ class ExtendedInformation(NamedTuple):
     parameters: Floats
 
 
-def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInformation:
+def extended_information(tables: ExtendedTables) -> ExtendedInformation:
     """Return the information of each new column on the child of its group, given the others."""
-    measures = np.zeros((4, n_columns))
+    measures = np.empty((4, len(tables[1])))
     structure_kernels.extended_information(*tables, measures)
     return ExtendedInformation(*measures)
 
 
-def extended_bdeu(tables: ExtendedTables, n_columns: int, ess: float) -> Floats:
+def extended_bdeu(tables: ExtendedTables, ess: float) -> Floats:
     """Return the gain in the BDeu score of a child by each new column as one more parent."""
-    gains = np.zeros(n_columns)
+    gains = np.empty(len(tables[1]))
     structure_kernels.extended_bdeu(*tables, ess, gains)
     return gains

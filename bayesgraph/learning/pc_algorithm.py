@@ -205,7 +205,7 @@ class PairTests:
         # For `extended_tables`: the columns in which tests differ, and the common ones.
         groups = [(tuple([asked[i][1] for i in tests]), cols) for cols, tests in tests_of.items()]
         counted = extended_tables(self._source, self._numbered, groups)
-        tested = extended_information(counted, len(batch))
+        tested = extended_information(counted)
         decided = tested.degrees > 0
         without_result = ~decided | self._are_few(tested.rows, tested.degrees)
         # Twice the information is G-squared.
@@ -340,15 +340,14 @@ class Skeleton:
         }
         if not waiting:
             return False
-        removed: list[tuple[int, int]] = []
         together = 1
-        while waiting:
-            # The next sets of each pair.
-            tests = {
-                pair: new for pair, sets in waiting.items() if (new := [*islice(sets, together)])
-            }
+        # The next sets of each pair, while there are any.
+        while tests := {
+            pair: new for pair, sets in waiting.items() if (new := [*islice(sets, together)])
+        }:
             apart = self._separated(tests)
-            removed += apart
+            for a, b in apart:
+                self.linked[a, b] = self.linked[b, a] = False
             # Fewer sets than asked for were the last ones of the pair.
             waiting = {
                 pair: waiting[pair]
@@ -356,14 +355,10 @@ class Skeleton:
                 if len(new) == together and pair not in apart
             }
             together = min(2 * together, _MOST_AT_ONCE)
-        for a, b in removed:
-            self.linked[a, b] = self.linked[b, a] = False
         return True
 
     def _separated(self, tests: dict[tuple[int, int], list[Asked]]) -> set[tuple[int, int]]:
         """Note what tests of pairs say; return the pairs that one of them finds independent."""
-        if not tests:
-            return set()
         asked = list(chain.from_iterable(tests.values()))
         p_values, information = self._tests.of(asked)
         sizes = np.array([len(new) for new in tests.values()])
@@ -397,7 +392,15 @@ def directed(
                 pattern.unlink(a, b)  # it can be directed neither way
             pattern.direct(a, b)
     # A v-structure is left out if an earlier one directed one of its arcs the other way.
-    for a, b, child in _colliders(skeleton, allowed):
+    neighbours = [set(np.flatnonzero(row).tolist()) for row in linked]
+    # Pairs with a common child that does not separate them, the most certain first.
+    colliders = sorted(
+        (-p_value, a, b, child)
+        for (a, b), (separator, p_value) in skeleton.separators.items()
+        for child in neighbours[a] & neighbours[b]
+        if child not in separator and allowed[a, child] and allowed[b, child]
+    )
+    for _, a, b, child in colliders:
         if all(child in pattern.undirected[p] or p in pattern.parents[child] for p in (a, b)):
             for p in (a, b):
                 if not pattern.leads(child, p):
@@ -405,15 +408,3 @@ def directed(
     pattern.close()
     pattern.extend()
     return pattern.arcs()
-
-
-def _colliders(skeleton: Skeleton, allowed: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Return pairs with a common child that does not separate them, the most certain first."""
-    neighbours = [set(np.flatnonzero(row).tolist()) for row in skeleton.linked]
-    colliders = [
-        (-p_value, a, b, child)
-        for (a, b), (separator, p_value) in skeleton.separators.items()
-        for child in neighbours[a] & neighbours[b]
-        if child not in separator and allowed[a, child] and allowed[b, child]
-    ]
-    return [(a, b, child) for _, a, b, child in sorted(colliders)]

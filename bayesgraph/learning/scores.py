@@ -240,18 +240,17 @@ class Gains:
             gains[:, ~is_table] = self._of_numbers(numbers)
         return gains
 
-    def _counted(self, asked: Sequence[Extension]) -> tuple[information.ExtendedTables, int]:
-        """Return the tables of discrete children, and how many new parents there are."""
+    def _counted(self, asked: Sequence[Extension]) -> information.ExtendedTables:
+        """Return the tables of discrete children."""
         groups = [(new, (*others, child)) for new, others, child in asked]
-        tables = information.extended_tables(self.source, self._numbered, groups)
-        return tables, sum(len(new) for new, _ in groups)
+        return information.extended_tables(self.source, self._numbered, groups)
 
     def _of_tables(self, asked: Sequence[Extension]) -> Floats:
         """Return gains and rows by new parents of discrete children."""
         counted = self._counted(asked)
-        measures = information.extended_information(*counted)
+        measures = information.extended_information(counted)
         if self.score == "bdeu":
-            return np.stack([information.extended_bdeu(*counted, self.ess), measures.rows])
+            return np.stack([information.extended_bdeu(counted, self.ess), measures.rows])
         gains = measures.information - penalty_rate(self.score, measures.rows) * measures.parameters
         if self.score == "fcll":
             # The same new parents, with the class summed out.
@@ -259,7 +258,7 @@ class Gains:
                 part._replace(others=tuple(p for p in part.others if p != self.target))
                 for part in asked
             ]
-            gains = fcll(gains, information.extended_information(*self._counted(mixed)).information)
+            gains = fcll(gains, information.extended_information(self._counted(mixed)).information)
         return np.stack([gains, measures.rows])
 
     def _of_numbers(self, asked: Sequence[Extension]) -> Floats:

@@ -21,10 +21,12 @@ def listed_information(
 ) -> None:
     """Write the information I(X; Y | C) and the weight of the rows of each pair of columns.
 
+    It is that of `information.conditional_mutual_information`.
+
     Parameters
     ----------
     cells : ndarray, one-dimensional
-        Tables of shape (n_groups, shapes[p, 0], shapes[p, 1]), one after the other.
+        Tables of shape (n_groups, shapes[p, 0], shapes[p, 1]), one after the other, in C order.
     shapes : ndarray, shape (n_pairs, 2)
         Numbers of states of X and Y.
     n_groups : int
@@ -35,44 +37,32 @@ def listed_information(
     of_y = np.empty(shapes.max() if len(shapes) else 0)
     for p in range(len(shapes)):
         r, s = shapes[p]
-        size = n_groups * r * s
-        scores[p], rows[p] = table_information(cells[at : at + size], n_groups, r, s, of_y)
-        at += size
-
-
-@kernel()
-def table_information(
-    cells: Floats, n_groups: int, r: int, s: int, of_y: Floats
-) -> tuple[float, float]:
-    """Return I(X; Y | C), as `conditional_mutual_information`, and the sum of the counts.
-
-    `cells` has the counts of a table of shape (n_groups, r, s), in C order; `of_y`, of at least s
-    entries, is overwritten.
-    """
-    information = total = 0.0
-    for c in range(n_groups):
-        table = cells[c * r * s : (c + 1) * r * s]
-        of_y[:s] = 0.0
-        for x in range(r):
+        information = total = 0.0
+        for _ in range(n_groups):
+            table = cells[at : at + r * s]
+            of_y[:s] = 0.0
+            for x in range(r):
+                for y in range(s):
+                    of_y[y] += table[x * s + y]
+            of_group = 0.0
             for y in range(s):
-                of_y[y] += table[x * s + y]
-        of_group = 0.0
-        for y in range(s):
-            of_group += of_y[y]
-        total += of_group
-        # From here on, of_y has n(c) / n(c, y).
-        for y in range(s):
-            of_y[y] = of_group / of_y[y] if of_y[y] > 0.0 else 0.0
-        for x in range(r):
-            of_x = 0.0
+                of_group += of_y[y]
+            total += of_group
+            # From here on, of_y has n(c) / n(c, y).
             for y in range(s):
-                of_x += table[x * s + y]
-            for y in range(s):
-                n = table[x * s + y]
-                if n > 0.0:
-                    # Quotients before products: products may exceed the range of floats.
-                    information += n * math.log((n / of_x) * of_y[y])
-    return (max(information / total, 0.0) if total > 0.0 else 0.0), total
+                of_y[y] = of_group / of_y[y] if of_y[y] > 0.0 else 0.0
+            for x in range(r):
+                of_x = 0.0
+                for y in range(s):
+                    of_x += table[x * s + y]
+                for y in range(s):
+                    n = table[x * s + y]
+                    if n > 0.0:
+                        # Quotients before products: products may exceed the range of floats.
+                        information += n * math.log((n / of_x) * of_y[y])
+            at += r * s
+        scores[p] = max(information / total, 0.0) if total > 0.0 else 0.0
+        rows[p] = total
 
 
 @kernel()
@@ -106,45 +96,28 @@ def first_forest(n: int, left: NDArray[np.int64], right: NDArray[np.int64]) -> N
 
 
 @kernel(error_model="numpy")
-def extended_information(
-    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], out: Floats
-) -> None:
+def extended_information(cells: Floats, shapes: NDArray[np.int64], out: Floats) -> None:
     """Write what each column says about the child of its group, given the other columns.
 
     Parameters
     ----------
-    cells, cards, plan
+    cells, shapes
         See `information.ExtendedTables`.
     out : ndarray, shape (4, n_columns)
-        Zeros, to which what is found is added: information, rows, degrees of freedom and further
-        parameters, the attributes of `information.ExtendedInformation`.
+        Written: information, rows, degrees of freedom and further parameters, the attributes of
+        `information.ExtendedInformation`.
     """
-    most = cards.max()
+    most = shapes[:, 2].max()
     of_state, share = np.empty(most), np.empty(most)
-    # Of each group the plan has the number of new columns, that of the others, and these columns,
-    # the child last. `at` is the first cell of a table, `column` counts the new columns; the group
-    # begins at `place` in the plan, its other columns at `split`, and the next group at `stop`.
-    at = column = place = 0
-    while place < len(plan):
-        split = place + 2 + plan[place]
-        stop = split + plan[place + 1]
-        states, strata = cards[plan[stop - 1]], 1
-        for other in range(split, stop - 1):
-            strata *= cards[plan[other]]
-        step = strata * states
-        for new in range(place + 2, split):
-            card = cards[plan[new]]  # the axes of the table are (card, strata, states)
-            tables = cells[at : at + card * step]
-            information, rows, degrees = _conditional_information(
-                tables, card, strata, of_state[:states], share
-            )
-            out[0, column] += information
-            out[1, column] += rows
-            out[2, column] += degrees
-            out[3, column] += (card - 1) * strata * (states - 1)
-            at += card * step
-            column += 1
-        place = stop
+    at = 0  # the first cell of a table
+    for column in range(len(shapes)):
+        card, strata, states = shapes[column]
+        size = card * strata * states
+        out[0, column], out[1, column], out[2, column] = _conditional_information(
+            cells[at : at + size], card, strata, of_state[:states], share
+        )
+        out[3, column] = (card - 1) * strata * (states - 1)
+        at += size
 
 
 @kernel(error_model="numpy")
@@ -163,7 +136,15 @@ def _conditional_information(
     degrees = 0
     for stratum in range(strata):
         first = stratum * states
-        n_codes = _margins(cells, first, step, card, of_state)
+        of_state[:] = 0.0
+        n_codes = 0
+        for code in range(card):
+            occurs = False
+            for state in range(states):
+                n = cells[first + code * step + state]
+                of_state[state] += n
+                occurs |= n > 0.0
+            n_codes += occurs
         total, n_seen = 0.0, 0
         for state in range(states):
             total += of_state[state]
@@ -189,25 +170,8 @@ def _conditional_information(
     return information, rows, degrees
 
 
-@kernel()
-def _margins(cells: Floats, first: int, step: int, card: int, of_state: Floats) -> int:
-    """Write the counts of the states of a child in a stratum; return how many codes occur in it."""
-    of_state[:] = 0.0
-    n_codes = 0
-    for code in range(card):
-        occurs = False
-        for state in range(len(of_state)):
-            n = cells[first + code * step + state]
-            of_state[state] += n
-            occurs |= n > 0.0
-        n_codes += occurs
-    return n_codes
-
-
 @kernel(error_model="numpy", interpreted=False)
-def extended_bdeu(
-    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], ess: float, gains: Floats
-) -> None:
+def extended_bdeu(cells: Floats, shapes: NDArray[np.int64], ess: float, gains: Floats) -> None:
     """Write the gain in the BDeu score of a child by each column as one more parent.
 
     A score is the sum over configurations of the parents of ``log Gamma(a) / Gamma(a + n)``, plus
@@ -215,48 +179,40 @@ def extended_bdeu(
 
     Parameters
     ----------
-    cells, cards, plan
+    cells, shapes
         See `information.ExtendedTables`.
     ess : float
         Equivalent sample size, see `scores.bdeu`.
     gains : ndarray, shape (n_columns,)
-        Zeros, to which what is found is added.
+        Written.
     """
-    of_state = np.empty(cards.max())
-    at = column = place = 0  # the plan is read as in `extended_information`
-    while place < len(plan):
-        split = place + 2 + plan[place]
-        stop = split + plan[place + 1]
-        states, strata = cards[plan[stop - 1]], 1
-        for other in range(split, stop - 1):
-            strata *= cards[plan[other]]
+    of_state = np.empty(shapes[:, 2].max())
+    at = 0  # the first cell of a table
+    for column in range(len(shapes)):
+        card, strata, states = shapes[column]
         # Pseudo-counts of a configuration of the parents and of a cell, without the new parent ...
         below, of_one = ess / strata, ess / (strata * states)
-        for new in range(place + 2, split):
-            card = cards[plan[new]]
-            beside, of_cell = below / card, of_one / card  # ... and with it
-            gain = 0.0
-            for stratum in range(strata):
-                of_state[:states] = 0.0
-                total = 0.0
-                for code in range(card):
-                    first = at + (code * strata + stratum) * states
-                    of_code = 0.0
-                    for state in range(states):
-                        n = cells[first + state]
-                        of_code += n
-                        of_state[state] += n
-                        # The score with the new parent is added, that without it subtracted.
-                        gain += _rising(n, of_cell)
-                    total += of_code
-                    gain -= _rising(of_code, beside)
-                gain += _rising(total, below)
+        beside, of_cell = below / card, of_one / card  # ... and with it
+        gain = 0.0
+        for stratum in range(strata):
+            of_state[:states] = 0.0
+            total = 0.0
+            for code in range(card):
+                first = at + (code * strata + stratum) * states
+                of_code = 0.0
                 for state in range(states):
-                    gain -= _rising(of_state[state], of_one)
-            gains[column] += gain
-            at += card * strata * states
-            column += 1
-        place = stop
+                    n = cells[first + state]
+                    of_code += n
+                    of_state[state] += n
+                    # The score with the new parent is added, that without it subtracted.
+                    gain += _rising(n, of_cell)
+                total += of_code
+                gain -= _rising(of_code, beside)
+            gain += _rising(total, below)
+            for state in range(states):
+                gain -= _rising(of_state[state], of_one)
+        gains[column] = gain
+        at += card * strata * states
 
 
 @kernel(error_model="numpy", interpreted=False)

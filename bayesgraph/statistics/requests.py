@@ -144,14 +144,24 @@ class Extensions:
             flat += (len(new), len(others), *new, *others)
         return np.array(flat, dtype=np.int64)
 
+    @cached_property
+    def shapes(self) -> list[tuple[int, int, int]]:
+        """The shape of each new column's table.
+
+        It has the states of the column, the configurations of the others but the last one, and the
+        states of that.
+        """
+        cards, shapes = self.columns.cards.tolist(), list[tuple[int, int, int]]()
+        for new, others in self.groups:
+            *above, states = [cards[i] for i in others] or [1]
+            strata = math.prod(above)
+            shapes += [(cards[i], strata, states) for i in new]
+        return shapes
+
     @property
     def n_cells(self) -> int:
         """The number of cells of all tables."""
-        cards = self.columns.cards.tolist()
-        return sum(
-            math.prod([cards[i] for i in others]) * sum([cards[i] for i in new])
-            for new, others in self.groups
-        )
+        return sum(map(math.prod, self.shapes))
 
 
 @dataclass(frozen=True)
