@@ -279,11 +279,8 @@ def selective_kdb(
     # The index in the flat table: rows add parents, and columns features.
     row, n_features = divmod(best, table.shape[1])
     kept = sorted(order[:n_features])
-    scores = {
-        (features[p].name, features[c].name): float(gains[p, c])
-        for c in kept
-        for p in chosen[c][: minimum + row]
-    }
+    parents = [above[: minimum + row] if c in kept else [] for c, above in enumerate(chosen)]
+    scores = _named(features, parents, gains)
     return with_unused(below_class(target, tuple(features[c] for c in kept), scores), features)
 
 
@@ -401,10 +398,8 @@ _MAX_CANDIDATES = 20
 _ARCS_OF_PASS = 64
 
 
-def climb_by_rows(
-    rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
-) -> dict[Arc, float]:
-    """Return arcs between features that raise the leave-one-out conditional log likelihood.
+class RowSearch:
+    """Greedy search for arcs that raise the leave-one-out conditional log likelihood.
 
     The objective is sum log P(y | x) over the rows, each predicted from the statistics of all other
     rows. Arcs are added one at a time, the arc with the highest gain first, until no arc gains.
@@ -422,42 +417,24 @@ def climb_by_rows(
         Maximum number of parents of a feature besides the class.
     rules : ArcRules
         Required arcs, from which the search starts, and forbidden arcs.
-
-    Returns
-    -------
-    mapping from arc to float
-        Gain in the leave-one-out conditional log likelihood by each arc, in nats per row.
     """
-    search = _RowSearch(rows, features, maximum, rules)
-    search.climb()
-    return search.gains
-
-
-def _candidates(
-    rows: LeaveOneOut, features: tuple[Variable, ...], allowed: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return a mask of the arcs to try, parents along the first axis; see `climb_by_rows`."""
-    summary = rows.source.pairs(Pairs(features, rows.target))
-    scores = arc_scores(rows.source, summary, rows.smoothing)
-    gains = np.round(scores.gains, TIE_DECIMALS)
-    score = np.where(allowed & scores.learnable & (gains > 0), gains, -np.inf)
-    # The place of each parent among those of the same child, the best first.
-    rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
-    return np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
-
-
-class _RowSearch:
-    """State of the greedy search: arcs added, log joint of each row, gains of candidate arcs."""
 
     def __init__(
         self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
     ) -> None:
         self._rows, self._features, self._maximum = rows, features, maximum
         self._forced = rules.forced(features)
-        allowed = rules.admissible(features) & ~self._forced
         d = len(features)
         # Masks and gains of arcs have parents along the first axis. Open arcs may still be added.
-        self._open = _candidates(rows, features, allowed) if d > 1 else allowed
+        self._open = rules.admissible(features) & ~self._forced
+        if d > 1:
+            summary = rows.source.pairs(Pairs(features, rows.target))
+            scores = arc_scores(rows.source, summary, rows.smoothing)
+            gains = np.round(scores.gains, TIE_DECIMALS)
+            score = np.where(self._open & scores.learnable & (gains > 0), gains, -np.inf)
+            # The place of each parent among those of the same child, the best first.
+            rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
+            self._open = np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
         self._gains = np.zeros((d, d))
         self._stale = self._open.copy()  # True where a gain predates the last added arc
         # The parents of each feature besides the class, in the order in which they were added.
@@ -468,21 +445,19 @@ class _RowSearch:
         self._loss = self._joints.loss()
         # The loss with each arc that was tried since the last one was added.
         self._tried: dict[tuple[int, int], float] = {}
-        self.gains: dict[Arc, float] = {}
+        self._added: dict[Arc, float] = {}
 
-    def climb(self) -> None:
-        """Add arcs until none raises the conditional likelihood."""
+    def climb(self) -> dict[Arc, float]:
+        """Add arcs until none raises the objective; return the gain of each in nats per row."""
         for p, c in np.argwhere(self._forced).tolist():
             self._add(p, c)
         self._recompute(np.argwhere(self._open))
-        while True:
+        while self._open.any():
             # Which features have all the parents that they may have.
             full = np.array([len(above) >= self._maximum for above in self._parents], dtype=bool)
             # No arc p -> c where c reaches p, which would close a cycle, or where c is full.
             self._open &= ~(self._reach.T | full)
             gains, stale = np.where(self._open, self._gains, -np.inf), self._open & self._stale
-            if not self._open.any():
-                return
             p, c = (int(i) for i in np.unravel_index(np.argmax(gains), gains.shape))
             if gains[p, c] > 0 and not stale[p, c]:
                 self._add(p, c)
@@ -496,7 +471,8 @@ class _RowSearch:
             elif stale.any():
                 self._recompute(np.argwhere(stale))  # no gain is positive: recompute old ones
             else:
-                return
+                break
+        return self._added
 
     def _recompute(self, places: Iterable[Sequence[int]]) -> None:
         """Recompute the gains of the arcs at some places (parent, child)."""
@@ -525,7 +501,7 @@ class _RowSearch:
         self._try([(p, c)])
         before, self._loss = self._loss, self._tried[p, c]
         name = self._features[p].name, self._features[c].name
-        self.gains[name] = (before - self._loss) / self._rows.total
+        self._added[name] = (before - self._loss) / self._rows.total
         self._tried.clear()
         self._joints.change(self._change(p, c))
         self._parents[c] = (*self._parents[c], p)

@@ -11,7 +11,7 @@ import numpy as np
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.variables import Arc, Discrete, Variable
 from bayesgraph.learning import structure_kernels
-from bayesgraph.learning.greedy import climb_by_rows
+from bayesgraph.learning.greedy import RowSearch
 from bayesgraph.learning.information import TIE_DECIMALS
 from bayesgraph.learning.leave_one_out import LeaveOneOut
 from bayesgraph.learning.scores import GENERAL_SCORES, SCORES, Extension, Gains
@@ -72,7 +72,7 @@ def hill_climb(
           not penalised, as published; arcs that discriminate classes poorly may have negative
           gains;
         * "cll": leave-one-out conditional log likelihood of the classes of the rows (see
-          `climb_by_rows`); arcs are only added, and the source must hold the rows.
+          `RowSearch`); arcs are only added, and the source must hold the rows.
     ess : float, default 1.0
         Equivalent sample size of "bdeu", in rows.
     max_parents : int, default 2
@@ -100,7 +100,8 @@ def hill_climb(
     rules.check_parents(maximum)
     if score == "cll":
         rows = LeaveOneOut(source, target, as_smoothing(smoothing))
-        return below_class(target, features, climb_by_rows(rows, features, maximum, rules))
+        search = RowSearch(rows, features, maximum, rules)
+        return below_class(target, features, search.climb())
     gains = Gains(source, (*features, target), as_smoothing(smoothing), score, ess)
     climber = Climber(features, target, gains, maximum, rules)
     return below_class(target, features, climber.climb())
@@ -145,9 +146,8 @@ def unrestricted(
         rows or more and without a class, else 0.
     """
     arcs = required, forbidden, tiers
-    # Each step is uphill: no memory of earlier graphs, and no patience with worse ones.
-    length, patience = 1, 0
-    search = restarts, length, patience
+    # Each step is uphill: no memory of earlier graphs (1), and no patience with worse ones (0).
+    search = restarts, 1, 0
     return _search_all("unrestricted", source, smoothing, score, ess, max_parents, arcs, *search)
 
 
@@ -268,9 +268,6 @@ class Climber:
         self.restarts, self.length, self.patience = restarts, length, patience
         d = len(self.columns)
         allowed, self._forced = rules.admissible(self.columns), rules.forced(self.columns)
-        self.parents: list[list[int]] = [
-            np.flatnonzero(self._forced[:, c]).tolist() for c in range(d)
-        ]
         self._allowed = allowed
         # `_pairs` has the gain of each arc to a child without other parents, parents first.
         self.changes, self._pairs = np.full((2, d, d), -np.inf), np.full((d, d), -np.inf)
@@ -278,9 +275,7 @@ class Climber:
         # A graph is known by the exclusive or of the marks of its arcs (Zobrist 1970).
         self._marks = np.random.default_rng(0).integers(1 << 63, size=(d, d))
         self._random = np.random.default_rng(0)
-        # The gains of the sets of parents that were met: searches come back to many of them.
-        self._gains_of: dict[tuple[int, tuple[int, ...]], Floats] = {}
-        self._adopt(self.parents)
+        self._adopt([np.flatnonzero(above).tolist() for above in self._forced.T])
 
     def climb(self) -> dict[Arc, float]:
         """Change arcs until no change raises the score; return the arcs and their gains per row."""
@@ -382,10 +377,15 @@ class Climber:
         # The possible parents of each column.
         self._candidates = [[p for p in by_states if may[p]] for may in self._allowed.T]
         self._pairs = np.where(self._allowed, pairs, -np.inf)
-        self.changes[ADD] = np.where(self._forced, -np.inf, self._pairs)
+        # The gains of the sets of parents that were met, at first of none: searches come back to
+        # many of them.
+        without = np.stack([np.full(pairs.shape, -np.inf), self._pairs])
+        self._gains_of: dict[tuple[int, tuple[int, ...]], Floats] = {
+            (c, ()): without[:, :, c] for c in range(len(pairs))
+        }
         # The last decimal of a gain per row, times the rows: gains of changes are sums over rows.
         self._unit = self.gains.rows(self.columns, self.condition) * 10.0**-TIE_DECIMALS
-        self._refresh([c for c, above in enumerate(self.parents) if above])
+        self._refresh(list(range(len(pairs))))
 
     def _adopt(self, parents: list[list[int]]) -> None:
         """Make the graph of some parents the current one, and derive from it what searches need.
@@ -414,17 +414,12 @@ class Climber:
                 self.changes[:, :, c] = self._gains_of[key]
                 continue
             above = self.parents[c]
-            # Adding an arc gained what dropping it would lose, if it was the last change here; for
-            # other arcs of the graph the gain of adding is -inf.
-            gains_of_adding = self.changes[ADD, above, c].tolist()
+            # Dropping an arc loses what adding it gained, if it was the last change here, or is the
+            # only one; for other arcs of the graph the gain of adding is -inf.
+            of_adding = self._pairs if len(above) == 1 else self.changes[ADD]
+            gains_of_adding = of_adding[above, c].tolist()
             self.changes[:, :, c] = -np.inf
-            if not above:
-                self.changes[ADD, :, c] = self._pairs[:, c]
-                continue
-            # Dropping the only parent loses what its arc alone gains.
-            if len(above) == 1:
-                self.changes[DROP, above[0], c] = -self._pairs[above[0], c]
-            for p, gain in zip(above, gains_of_adding, strict=True) if len(above) > 1 else ():
+            for p, gain in zip(above, gains_of_adding, strict=True):
                 if gain > -np.inf:
                     self.changes[DROP, p, c] = -gain
                     continue
