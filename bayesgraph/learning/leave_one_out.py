@@ -14,15 +14,15 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats, log_sum_exp
+from bayesgraph.core.arrays import LOG_2PI, Floats, log_sum_exp
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning.information import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
-from bayesgraph.learning.structure import n_moments
 from bayesgraph.statistics import (
     CountSource,
+    Families,
     Family,
     FamilyStatistics,
     RowSource,
@@ -40,7 +40,6 @@ _PART_ROWS = 1 << 14
 _TINY = float(np.finfo(np.float64).tiny)
 # Minimum of a log density: finite, as structure search subtracts terms from sums again.
 _LOWEST = -1e12
-_LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ class LeaveOneOut:
                 "fit it on the whole table."
             )
         self.source, self.target, self.smoothing = cast(RowSource, source), target, smoothing
-        self._cells = 0.0  # number of moments of all terms, for each class
+        self._cells = 0.0  # number of moments of all terms
         self._terms: dict[Key, Any] = {}
         self._held = list(self._read()) if self.source.in_memory else None
 
@@ -131,25 +130,21 @@ class LeaveOneOut:
         # Rows that miss a parent take the term given the class alone.
         keys += [((), child) for parents, child in keys if parents]
         new = [key for key in dict.fromkeys(keys) if key not in self._terms]
-        self._check_memory(new)
+        families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
+        self._cells += Families(tuple(families.values())).n_cells
+        check_memory(
+            "The tables that are compared take",
+            self._cells,
+            "Allow fewer parents, or use columns of fewer states.",
+            copies=2,  # counts and what is derived of them
+        )
         # In one pass too; each term asks for those of its own columns.
         columns = dict.fromkeys(v for parents, child in new for v in (*parents, child))
         self.source.variances([v for v in columns if isinstance(v, Continuous)])
-        families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
         sums = self.source.families(families.values(), keep=False)
         for (parents, child), family in families.items():
             kind: Any = _Linear if isinstance(child, Continuous) else _Discrete
             self._terms[parents, child] = kind(self, parents, child, sums[family])
-
-    def _check_memory(self, keys: Iterable[Key]) -> None:
-        """Raise a MemoryLimitError if statistics of (parents, child) pairs need too much memory."""
-        self._cells += sum(n_moments((*parents, child)) for parents, child in keys)
-        check_memory(
-            "The tables that are compared take",
-            self._cells * self.target.cardinality,
-            "Allow fewer parents, or use columns of fewer states.",
-            copies=2,  # counts and what is derived of them
-        )
 
     def prior(self, part: Part) -> Floats:
         """Return log P(class) estimated from all other rows, shape (n, K)."""
@@ -305,48 +300,35 @@ class _Discrete(_Term):
 
     def log(self, part: Part) -> Floats:
         """Return log p(child | parents, class) of some rows, each from all other rows, (n, K)."""
-        column = part.table.column(self.child)
+        column, smoothing = part.table.column(self.child), self.rows.smoothing
         at, state = self._configuration(part), np.maximum(column, 0)
-        if self.rows.smoothing.is_hierarchy:
-            logs = self._backed_off(at, state, part)
+        labels, removed, n_states = part.labels, part.removed, len(self._alpha)
+        at_labels = np.arange(len(labels)), labels
+        if smoothing.is_hierarchy:
+            # Leaving a row out also changes the marginal share of its state, of shape (n, 1),
+            # towards which the first table shrinks, and so the term of every class.
+            of_states = self._cells.sum(axis=(0, 1))
+            cells = of_states[state] - removed + self._alpha[state]
+            total = np.maximum(of_states.sum() - removed, 0.0) + self._all
+            share = _shares(cells, total, 1.0 / n_states)[:, None]
+            # Each table shrinks towards the shares of the one before, shape (n, K). As the last
+            # parent varies fastest, the configuration `at` is in the cell `at // merged`.
+            strength = smoothing.prior_strength(n_states)
+            for merged, table, totals in self._tables:
+                cells = table[:, at // merged, state].T
+                total = totals[:, at // merged].T
+                cells[at_labels] -= removed
+                total[at_labels] -= removed
+                share = _shares(cells + strength * share, np.maximum(total, 0.0) + strength, share)
+            logs = _logs(share)
         else:
-            logs = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
+            logs = np.take(self._logs, at * n_states + state, axis=0)
             # Without the row, only the estimate in its own class differs.
-            labels, removed = part.labels, part.removed
             cells = self._cells[labels, at, state] - removed + self._alpha[state]
             total = np.maximum(self._total[labels, at] - removed, 0.0) + self._all
-            at_label = _shares(cells, total, 1.0 / self._cells.shape[-1])
-            logs[np.arange(len(labels)), labels] = _logs(at_label)
+            logs[at_labels] = _logs(_shares(cells, total, 1.0 / n_states))
         logs[column < 0] = 0.0
         return np.asarray(logs)
-
-    def _backed_off(
-        self, at: NDArray[np.intp], state: NDArray[np.signedinteger], part: Part
-    ) -> Floats:
-        """Return log p(child | parents, class) from tables that shrink towards fewer parents.
-
-        `at` and `state` are the configuration of the parents and the state of the child in each
-        row. Leaving a row out also changes the marginal share of its state, and so the term of
-        every class.
-        """
-        labels, removed = part.labels, part.removed
-        n_states = self._cells.shape[-1]
-        strength = self.rows.smoothing.prior_strength(n_states)
-        # The marginal share of the state, of shape (n, 1), towards which the first table shrinks.
-        of_states = self._cells.sum(axis=(0, 1))
-        cells = of_states[state] - removed + self._alpha[state]
-        total = np.maximum(of_states.sum() - removed, 0.0) + self._all
-        share = _shares(cells, total, 1.0 / n_states)[:, None]
-        at_labels = np.arange(len(labels)), labels
-        # Each table shrinks towards the shares of the one before, shape (n, K). As the last parent
-        # varies fastest, the configuration `at` is in the cell `at // merged`.
-        for merged, table, totals in self._tables:
-            cells = table[:, at // merged, state].T
-            total = totals[:, at // merged].T
-            cells[at_labels] -= removed
-            total[at_labels] -= removed
-            share = _shares(cells + strength * share, np.maximum(total, 0.0) + strength, share)
-        return _logs(share)
 
 
 def _shares(cells: Floats, total: Floats, otherwise: Floats | float) -> Floats:
@@ -444,5 +426,5 @@ def _log_density(deviation: Floats, slopes: Floats, variance: Floats) -> Floats:
     variance = np.maximum(variance, _TINY)
     error = deviation[..., -1] - np.sum(slopes * deviation[..., :-1], axis=-1)
     with np.errstate(over="ignore"):  # a variance of 0, without smoothing
-        logs = -0.5 * (_LOG_2PI + np.log(variance) + error**2 / variance)
+        logs = -0.5 * (LOG_2PI + np.log(variance) + error**2 / variance)
     return np.asarray(np.maximum(logs, _LOWEST))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -27,11 +26,11 @@ from bayesgraph.learning.structure import (
     below_class,
     check_source,
     learner,
-    n_moments,
     target_of,
 )
 from bayesgraph.statistics import (
     CountSource,
+    Families,
     Family,
     Pairs,
     PairsSummary,
@@ -421,7 +420,7 @@ def candidate_scores(
     ends = list(zip(pairs.parents.tolist(), pairs.children.tolist(), strict=True))
     check_memory(
         f"The statistics of {len(ends):,} candidate pairs take",
-        k * sum(n_moments((columns[p], columns[c])) for p, c in ends),
+        Families(tuple(Family.of(*above, columns[p], columns[c]) for p, c in ends)).n_cells,
         "Choose fewer candidates=, or leave out columns of many states.",
         copies=source.copies,
     )
@@ -584,7 +583,13 @@ def forest(
             "score= (min_gain= of TANClassifier) is 'bic', 'aic' or a number of nats a row; got "
             f"{score!r}."
         )
-    worth = partial(_net, score)
+
+    def worth(scores: ArcScores) -> Floats:
+        """Return the gain of each arc minus its penalty, or minus the threshold."""
+        if isinstance(score, str):
+            return safe_divide(scores.net(score), scores.total)
+        return scores.gains - score
+
     args = source, smoothing, target, features, root, worth, rules, candidates
     return _augmented(*args, pays=True)
 
@@ -617,17 +622,6 @@ def chow_liu(
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
     args = source, smoothing, None, columns, root, lambda scores: scores.gains, rules, candidates
     return _augmented(*args)
-
-
-def _net(score: str | float, scores: ArcScores) -> Floats:
-    """Return the gain in log likelihood minus a penalty of each edge, in nats per row, (d, d).
-
-    If `score` is "bic" or "aic", this is the penalty of the parameters that the edge adds. If
-    `score` is a number, this threshold is subtracted from every gain.
-    """
-    if isinstance(score, str):
-        return safe_divide(scores.net(score), scores.total)
-    return scores.gains - score
 
 
 def _augmented(
@@ -671,7 +665,14 @@ def _augmented(
     edges = {
         (int(pairs.parents[i]), int(pairs.children[i])): float(gains[i]) for i in chosen.tolist()
     }
-    _check_required(columns, rules, edges)
+    linked = {frozenset((columns[i].name, columns[j].name)) for i, j in edges}
+    for one, other in rules.required:
+        if {one, other} not in linked:
+            raise GraphError(
+                f"The required edge {one!r} - {other!r} is in no tree with "
+                "the others: together they form a cycle, or give a column two parents. Leave one "
+                "out, or learn a structure of more parents, such as kdb."
+            )
     arcs = directed(columns, edges, at_root)
     scored = {
         (columns[i].name, columns[j].name): edges[(i, j) if (i, j) in edges else (j, i)]
@@ -694,20 +695,6 @@ def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:
             "choose a discrete root."
         )
     return root
-
-
-def _check_required(
-    columns: tuple[Variable, ...], rules: ArcRules, edges: Iterable[tuple[int, int]]
-) -> None:
-    """Raise a GraphError if a required edge is not in a tree."""
-    kept = {frozenset((columns[i].name, columns[j].name)) for i, j in edges}
-    for one, other in rules.required:
-        if {one, other} not in kept:
-            raise GraphError(
-                f"The required edge {one!r} - {other!r} is in no tree with "
-                "the others: together they form a cycle, or give a column two parents. Leave one "
-                "out, or learn a structure of more parents, such as kdb."
-            )
 
 
 def rooted_forest(

@@ -366,18 +366,6 @@ def held(rules: Any) -> Any:
     return [held(rule) for rule in rules] if isinstance(rules, (Iterator, list)) else rules
 
 
-def n_moments(family: Sequence[Variable]) -> float:
-    """Return an upper bound on the number of values in the sufficient statistics of a family.
-
-    Parameters
-    ----------
-    family : sequence of Variable
-        A child and its parents, in any order.
-    """
-    cards = [v.cardinality for v in family if isinstance(v, Discrete)]
-    return float(np.prod(cards, dtype=np.float64)) * (1 + len(family) - len(cards)) ** 2
-
-
 # ------------------------- Settings of a fit as text, for the record of what a model was fitted on
 
 
