@@ -165,51 +165,38 @@ class Expectation:
                     "ones that nothing observed depends on; leave such rows out, discretise the "
                     "column, or use missing='available'."
                 )
-        return [
-            block
-            for rows, free in _groups(self._parents, table)
-            for block in self._blocks_of_group(table, weights, relevant, rows, free)
-        ]
-
-    def _blocks_of_group(
-        self,
-        table: Table,
-        weights: Floats,
-        relevant: Mapping[Variable, NDArray[np.bool_]],
-        rows: NDArray[np.intp],
-        free: tuple[Discrete, ...],
-    ) -> Iterator[_Block]:
-        """Yield the rows of a group in blocks that bound the memory of a junction tree's messages.
-
-        `rows` has the indices of the group's rows, `free` the variables that are hidden or missing
-        in some of them, and `relevant` the masks of the rows that tell of each variable.
-        """
         evidence = table.evidence()
-        columns = {v: column for v, column in evidence.columns.items() if v not in free}
-        families = {v: family for v, family in self.families.items() if relevant[v][rows].any()}
-        scopes = {
-            v: tuple(d for d in family.discrete if d in free) for v, family in families.items()
-        }
-        # Open variables that some rows of the group observe: a value there is a likelihood, which
-        # is 1 at the observed state.
-        soft = [v for v in free if v in evidence and v in families]
-        cliques = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
-        calibration, entries = None, 1.0  # entries of messages and clique tables in a row
-        if cliques:
-            calibration = self._calibrations.setdefault(cliques, Calibration(cliques))
-            entries = max(calibration.entries, 1.0)
-        size = max(1, int(min(len(rows), _BLOCK_ENTRIES / entries)))
-        for start in range(0, len(rows), size):
-            of_block = rows[start : start + size]
-            yield _Block(
-                families,
-                Evidence(len(of_block), {v: column[of_block] for v, column in columns.items()}),
-                {v: evidence.columns[v][of_block] for v in soft},
-                weights[of_block],
-                {v: relevant[v][of_block] for v in families},
-                scopes,
-                calibration,
-            )
+        blocks = []
+        for rows, free in _groups(self._parents, table):
+            # `free` are the variables that are hidden, or missing in some of the group's rows.
+            columns = {v: column for v, column in evidence.columns.items() if v not in free}
+            families = {v: family for v, family in self.families.items() if relevant[v][rows].any()}
+            scopes = {
+                v: tuple(d for d in family.discrete if d in free) for v, family in families.items()
+            }
+            # Open variables that some rows of the group observe: a value there is a likelihood,
+            # which is 1 at the observed state.
+            soft = [v for v in free if v in evidence and v in families]
+            cliques = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
+            calibration, entries = None, 1.0  # entries of messages and clique tables in a row
+            if cliques:
+                calibration = self._calibrations.setdefault(cliques, Calibration(cliques))
+                entries = max(calibration.entries, 1.0)
+            # Blocks bound the memory of a junction tree's messages.
+            size = max(1, int(min(len(rows), _BLOCK_ENTRIES / entries)))
+            for start in range(0, len(rows), size):
+                at = rows[start : start + size]
+                block = _Block(
+                    families,
+                    Evidence(len(at), {v: column[at] for v, column in columns.items()}),
+                    {v: evidence.columns[v][at] for v in soft},
+                    weights[at],
+                    {v: relevant[v][at] for v in families},
+                    scopes,
+                    calibration,
+                )
+                blocks.append(block)
+        return blocks
 
 
 @dataclass(frozen=True)
@@ -594,7 +581,6 @@ class _Problem:
         self._smoothing = smoothing
         self._hidden = frozenset(v for v in structure.variables if v not in source.variables)
         self._expectation = Expectation(structure.parents(), source)
-        self._total = self._expectation.total
         self._families = tuple(self._expectation.families.values())
         # Statistics of single continuous columns: estimates of Gaussians need the total variances.
         self._numbers = [v for v in source.variables if isinstance(v, Continuous)]
@@ -617,8 +603,8 @@ class _Problem:
         # Without a pseudo-count a probability of zero would stay zero for ever.
         smooth = replace(self._smoothing, alpha=1.0)
         network = self._estimated(self._drawn(random, first=first), smooth)
-        expected = self._expectation.statistics
-        return climb(network, expected, self._estimated, self._smoothing, iterations, self._total)
+        expected, total = self._expectation.statistics, self._expectation.total
+        return climb(network, expected, self._estimated, self._smoothing, iterations, total)
 
     def _estimated(
         self, statistics: Mapping[Family, FamilyStatistics], smoothing: Smoothing

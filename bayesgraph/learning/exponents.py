@@ -928,26 +928,23 @@ def _log_terms(cpds: Sequence[Any], source: RowSource, target: Discrete) -> LogT
             )
         others = [p for p in cpd.scope if p != target and isinstance(p, Discrete)]
         columns = [table.column(v).astype(np.int64) for v in others]
-        # The number of the configuration, in the order of the rows of `_by_class`.
+        # The number of the configuration, in the order of the rows of the table.
         flat = np.zeros(table.n_rows, dtype=np.int64)
         for variable, column in zip(others, columns, strict=True):
             flat = flat * variable.cardinality + column
         codes.append(np.where(np.min(columns, axis=0) < 0, -1, flat))
-        tables.append(_by_class(cpd, target))
+        # All axes but the class are flattened, shape (n, n_classes).
+        logs = log_of(cpd.values)
+        if target in cpd.parents:
+            logs = np.moveaxis(logs, cpd.parents.index(target), -1)
+        else:
+            logs = np.repeat(logs[..., None], target.cardinality, axis=-1)
+        tables.append(logs.reshape(-1, target.cardinality))
     labels = table.column(target)
     weights = source.weights if len(source.weights) else None
     counts = np.bincount(labels, weights, target.cardinality)
     log_share = log_of(counts / counts.sum())
     return LogTerms.build(np.stack(codes, axis=1), tables, log_share, labels, weights)
-
-
-def _by_class(cpd: TableCPD, target: Discrete) -> Floats:
-    """Return the log table of a CPD, all axes but the class flattened, shape (n, n_classes)."""
-    logs = log_of(cpd.values)
-    if target not in cpd.parents:
-        return np.repeat(logs.reshape(-1, 1), target.cardinality, axis=1)
-    moved = np.moveaxis(logs, cpd.parents.index(target), -1)
-    return moved.reshape(-1, target.cardinality)
 
 
 # --------- Exponents of table entries that turn one network into another network of the same graph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -309,7 +309,10 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
             sample_weight=weights,
         )
         if test.p_value < _ALPHA:
-            fresh = _fresh(f"{name} is missing", names)
+            number, fresh = 1, f"{name} is missing"
+            while fresh in names:
+                number += 1
+                fresh = f"{name} is missing ({number})"
             names.add(fresh)  # the columns 1 and "1" would share it
             indicators.append(MissingIndicator(fresh, name))
     return tuple(indicators)
@@ -329,12 +332,3 @@ def _patterns(table: Table, target: Discrete) -> Iterator[tuple[Name, NDArray[np
         if is_missing.any() and not is_missing.all() and pattern not in patterns:
             patterns.add(pattern)
             yield variable.name, is_missing
-
-
-def _fresh(name: str, names: Collection[Name]) -> str:
-    """Return a name, with a number if a column has it."""
-    number, fresh = 1, name
-    while fresh in names:
-        number += 1
-        fresh = f"{name} ({number})"
-    return fresh

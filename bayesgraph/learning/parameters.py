@@ -350,7 +350,13 @@ def estimate_table(
     counts = statistics.counts
     if child == target and not parents:
         cpd = TableCPD(child, class_prior(child, counts, priors, smoothing))
-        cpd.parameter_posterior = _posterior_of_prior(child, counts, priors, smoothing)
+        rows = counts.sum()
+        if priors is not None:  # a prior that was given is known: of infinite strength
+            cpd.parameter_posterior = ParameterPosterior(rows, np.array(np.inf))
+        elif isinstance(smoothing.alpha, Mapping) and child.name in smoothing.alpha:
+            cpd.parameter_posterior = smoothing.table_posterior(counts, child)
+        elif smoothing.has_posterior:
+            cpd.parameter_posterior = ParameterPosterior(rows, rows)
         return cpd
     if child == target and priors is not None:
         names = quoted(p.name for p in parents)
@@ -377,18 +383,6 @@ def class_prior(
     if isinstance(smoothing.alpha, Mapping) and target.name in smoothing.alpha:
         counts = smoothing.weighted(counts, smoothing.pseudo_counts(target, len(counts)))
     return shares(counts, 1.0 / target.cardinality)
-
-
-def _posterior_of_prior(
-    target: Discrete, counts: Floats, priors: Floats | None, smoothing: Smoothing
-) -> ParameterPosterior | None:
-    """Return the posterior of `class_prior`; a prior that was given is known."""
-    rows = counts.sum()
-    if priors is not None:
-        return ParameterPosterior(rows, np.array(np.inf))  # of infinite strength
-    if isinstance(smoothing.alpha, Mapping) and target.name in smoothing.alpha:
-        return smoothing.table_posterior(counts, target)
-    return ParameterPosterior(rows, rows) if smoothing.has_posterior else None
 
 
 def estimate_gaussian(
@@ -452,28 +446,17 @@ def estimate_gaussian(
         )
     intercept = mean[..., -1] - np.sum(slopes * mean[..., :-1], axis=-1)
     cpd = GaussianCPD(child, intercept, variance, parents, slopes)
-    cpd.parameter_posterior = _gaussian_posterior(statistics.counts, mean, covariance, smoothing)
+    if smoothing.has_posterior:
+        # The rows of the prior count for the coefficients, but not for the mean.
+        strength = smoothing.degrees_of_freedom(statistics.counts)
+        of_parents: tuple[Floats, ...] = ()
+        if above:
+            # The inverse of the sums of squares and products of the continuous parents.
+            weight = np.where(strength > 0, strength, 1.0)[..., None, None]
+            inverse = np.linalg.inv(weight * covariance[..., :-1, :-1])
+            of_parents = mean[..., :-1], np.asarray(inverse, dtype=np.float64)
+        cpd.parameter_posterior = ParameterPosterior(statistics.counts, strength, *of_parents)
     return cpd
-
-
-def _gaussian_posterior(
-    rows: Floats, mean: Floats, covariance: Floats, smoothing: Smoothing
-) -> ParameterPosterior | None:
-    """Return the posterior of a linear Gaussian, given those of parents and child together.
-
-    The rows of the prior count for the coefficients, but not for the mean. The result is None if
-    the estimate is not the mean of a posterior. `rows` has an axis for each discrete parent; `mean`
-    and `covariance` have in addition those of the continuous parents and, last, the child.
-    """
-    if not smoothing.has_posterior:
-        return None
-    strength = smoothing.degrees_of_freedom(rows)
-    if mean.shape[-1] == 1:
-        return ParameterPosterior(rows, strength)
-    # The inverse of the sums of squares and products of the continuous parents.
-    weight = np.where(strength > 0, strength, 1.0)[..., None, None]
-    spread: Floats = np.asarray(np.linalg.inv(weight * covariance[..., :-1, :-1]), dtype=np.float64)
-    return ParameterPosterior(rows, strength, mean[..., :-1], spread)
 
 
 def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:
