@@ -555,18 +555,14 @@ def train_choice(
     widest = Terms.of(sample.views, pairs, joint)
     if joint:
         effort.enter(phase, len(parts), n_parts)
-        parts.append((choice.joint_share, _joint_part(sample, widest, effort)))
+        # The parameters of the joint table, the last one, are its effects; all others are zero.
+        model, table = start(widest, sample.prior), joint_effects(sample, joint, effort)
+        model[slice(*widest.begins[-2:])] = table
+        effects = Normalised.of(widest, model, sample.prior).effects
+        # What the normalisation took from each effect of a class is in its bias.
+        of_joint = Effects(effects.cells, effects.bias + table[-1] - effects.cells[-1])
+        parts.append((choice.joint_share, of_joint))
     return widest, with_share(sample.rows(widest), Effects.mixed(widest, parts))
-
-
-def _joint_part(sample: Sample, terms: Terms, effort: Effort) -> Effects:
-    """Return the effects of a joint table alone, of which the scores are those of its trees."""
-    # The parameters of the joint table, the last one, are its effects; all others are zero.
-    model, table = start(terms, sample.prior), joint_effects(sample, terms.joint, effort)
-    model[slice(*terms.begins[-2:])] = table
-    effects = Normalised.of(terms, model, sample.prior).effects
-    # What the normalisation took from each effect of a class is in its bias.
-    return Effects(effects.cells, effects.bias + table[-1] - effects.cells[-1])
 
 
 class _Average(NamedTuple):

@@ -209,7 +209,12 @@ class Sample:
         # The weight of each row, and the number of rows that it counts as.
         mass = n_rows = weights[order] if len(weights) else np.ones(len(order))
         if (mass != np.floor(mass)).any():
-            mass, n_rows = _effective(mass, labels[order]), np.ones(len(mass))
+            relative, n_rows = mass / mass.max(), np.ones(len(mass))  # squares do not overflow
+            weighted = relative, relative**2
+            sums, squares = (np.bincount(labels[order], each) for each in weighted)
+            has_rows = squares > 0
+            n_effective = (sums[has_rows] ** 2 / squares[has_rows]).sum()
+            mass = relative * (n_effective / relative.sum())
         merged_mass, sizes = np.add.reduceat(mass, starts), np.add.reduceat(n_rows, starts)
         rows = order[starts]
         distinct = np.ascontiguousarray(codes[rows])
@@ -308,14 +313,6 @@ class Sample:
         if last < n_rows:
             return self
         return self._take(np.linspace(0, last, n_rows).astype(np.intp))
-
-
-def _effective(weights: Floats, labels: Codes) -> Floats:
-    """Return weights that sum to the effective number of rows; see `Sample.of`."""
-    relative = weights / weights.max()  # squares do not overflow
-    sums, squares = (np.bincount(labels, part) for part in (relative, relative**2))
-    has_rows = squares > 0
-    return np.asarray(relative * ((sums[has_rows] ** 2 / squares[has_rows]).sum() / relative.sum()))
 
 
 def regrouped(codes: Codes, groups: Sequence[NDArray[np.integer]]) -> Codes:

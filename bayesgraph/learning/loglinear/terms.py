@@ -175,7 +175,7 @@ def view_of(variable: Discrete, counts: Floats) -> View:
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
         indicators = len(counts)
-        groups = _frequent(counts, _MAX_PAIRED)
+        groups = frequent(counts, _MAX_PAIRED)
         return View(variable, share, indicators, groups, groups, _indicators(groups), None)
     return _interval_view(variable, share)
 
@@ -251,17 +251,15 @@ def _merged(share: Floats, n_groups: int) -> Groups:
     return np.unique(group, return_inverse=True)[1]
 
 
-def _frequent(counts: Floats, maximum: int) -> Groups:
+def frequent(weights: Floats, maximum: int) -> Groups:
     """Return the group of each category: one per frequent category, and one for all others.
 
-    If there are more than `maximum` categories, `maximum` groups are formed.
+    If there are more than `maximum` categories, `maximum` groups are formed, by descending weight.
     """
-    if len(counts) <= maximum:
-        return np.arange(len(counts))
-    order = np.argsort(-counts, kind="stable")
-    group = np.full(len(counts), maximum - 1, dtype=np.intp)
-    group[order[: maximum - 1]] = np.arange(maximum - 1)
-    return group
+    if len(weights) <= maximum:
+        return np.arange(len(weights))
+    rank = np.argsort(np.argsort(-weights, kind="stable"), kind="stable")
+    return np.minimum(rank, maximum - 1)
 
 
 def _positions(cuts: Floats, share: Floats) -> Floats | None:

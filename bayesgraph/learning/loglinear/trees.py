@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.parallel import at_once
+from bayesgraph.core.parallel import over_pairs
 from bayesgraph.core.variables import Binned, Discrete
 from bayesgraph.learning.information import discrete_scores
 from bayesgraph.learning.loglinear import kernels, random_tree_kernels
 from bayesgraph.learning.loglinear.sample import Codes, Sample, regrouped
-from bayesgraph.learning.loglinear.terms import Pair, Terms, View
+from bayesgraph.learning.loglinear.terms import Pair, Terms, View, frequent
 from bayesgraph.learning.loglinear.training import (
     UNBOUNDED,
     Effects,
@@ -184,13 +183,9 @@ def mean_distributions(trees: Trees, views: Sequence[View], codes: Codes) -> Flo
 def _groups(view: View) -> NDArray[np.int32]:
     """Return the group of each state: neighbouring intervals, or rare categories, share one."""
     n = len(view.share)
-    if n <= MAX_GROUPS:
-        return np.arange(n, dtype=np.int32)
-    if isinstance(view.variable, Binned):
+    if n > MAX_GROUPS and isinstance(view.variable, Binned):
         return (np.arange(n) * MAX_GROUPS // n).astype(np.int32)
-    # Ranks by decreasing share: all but the most frequent categories are in the last group.
-    rank = np.argsort(np.argsort(-view.share, kind="stable"), kind="stable")
-    return np.minimum(rank, MAX_GROUPS - 1).astype(np.int32)
+    return frequent(view.share, MAX_GROUPS).astype(np.int32)
 
 
 def _cumulative(groups: list[NDArray[np.int32]], views: Sequence[View]) -> Floats:
@@ -227,7 +222,11 @@ def joint_features(
     merge : bool
         Whether the intervals of the features will be merged, so that there are no more than groups.
     """
-    splits = _splits(grow_trees(sample, _RANKING, effort), len(sample.views))
+    trees = grow_trees(sample, _RANKING, effort)
+    # The number of splits on each feature, half as much for each split above.
+    splits = np.zeros(len(sample.views))
+    for depth, level in enumerate(trees.levels):
+        splits += np.bincount(trees.feature[level], minlength=len(splits)) / 2.0**depth
     features: list[int] = []
     n_cells = sample.n_classes
     for j in np.argsort(-splits, kind="stable").tolist():
@@ -237,18 +236,6 @@ def joint_features(
             features.append(j)
             n_cells *= size
     return tuple(sorted(features))
-
-
-def _splits(trees: Trees, n_features: int) -> Floats:
-    """Return the number of splits on each feature, half as much for each split above."""
-    splits = np.zeros(n_features)
-    level, weight = trees.roots.astype(np.int64), 1.0
-    while len(level):
-        level = level[trees.feature[level] >= 0]
-        splits += weight * np.bincount(trees.feature[level], minlength=n_features)
-        level = np.concatenate([trees.below[level], trees.below[level] + 1])
-        weight /= 2.0
-    return splits
 
 
 def _only(sample: Sample, features: tuple[int, ...]) -> Sample:
@@ -364,7 +351,10 @@ def residual_gains(
     d = len(features)
     sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // max(d * d * sample.n_classes, 1)))
     if alone is None:
-        alone = _without_pairs(sample, effort)
+        terms, prior = Terms.of(sample.views, ()), sample.prior
+        penalty, first = np.full(terms.n_parameters, FIRST), start(terms, prior)
+        model = train(terms, sample.rows(terms), prior, penalty, first, effort=effort)
+        alone = terms, Normalised.of(terms, model, prior).effects
     terms, effects = alone
     residuals, spreads = sample.rows(terms).residuals(effects)
     sample = sample.only(features)
@@ -375,18 +365,8 @@ def residual_gains(
     def part(first: int, last: int) -> None:
         kernels.pair_gains(first, last, grouped, cards, residuals, spreads, _RIDGE, gains)
 
-    # The first features have more pairs (i, j), i < j: both parts have equally many pairs.
-    middle = round(d * (1.0 - 0.5**0.5))
-    at_once([partial(part, 0, middle), partial(part, middle, d)])
+    over_pairs(part, d, d * d * len(residuals) * sample.n_classes // 2)
     return gains
-
-
-def _without_pairs(sample: Sample, effort: Effort) -> tuple[Terms, Effects]:
-    """Return a model without pairs, trained on the rows."""
-    terms, prior = Terms.of(sample.views, ()), sample.prior
-    penalty = np.full(terms.n_parameters, FIRST)
-    model = train(terms, sample.rows(terms), prior, penalty, start(terms, prior), effort=effort)
-    return terms, Normalised.of(terms, model, prior).effects
 
 
 def information_gains(sample: Sample) -> Floats:
