@@ -121,17 +121,13 @@ class StreamExponents(ArrayState):
         out: Floats,
     ) -> None:
         """Predict rows, with a gradient step after each; arguments: `stream_kernels.learn_rows`."""
+        own_step = self._step  # of class-specific exponents; less for deviations from shared ones
+        if self._adaptive and self._mode == stream_kernels.MIXED:
+            own_step *= min(_OWN_SHARE, 1.0 / math.sqrt(max(1, self.n_features)))
         stream_kernels.learn_rows(
-            logs, classes, weights, centre, self._mode, self._step, self._own_step, self._adaptive,
+            logs, classes, weights, centre, self._mode, self._step, own_step, self._adaptive,
             self._minimum, self._smoothing, totals, self.clock, self.state, self._decay, out,
         )  # fmt: skip
-
-    @property
-    def _own_step(self) -> float:
-        """Step size of class-specific exponents; smaller for deviations from shared exponents."""
-        if not self._adaptive or self._mode != stream_kernels.MIXED:
-            return self._step
-        return self._step * min(_OWN_SHARE, 1.0 / math.sqrt(max(1, self.n_features)))
 
     def shift(self, moved: Floats) -> None:
         """Adjust the biases to changes of the mean log densities (`moved`, by class and feature).

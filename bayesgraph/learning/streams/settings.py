@@ -175,7 +175,10 @@ class StateCounts:
         for j, codes in enumerate(columns):
             if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
                 # From now on the sketch has the counts of the column.
-                self.sketches[j] = self._sketched(self.tables[j])
+                n, k = self.tables[j].shape  # one weighted row stands for each cell
+                cells = np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
+                self.sketches[j] = self._sketch(k, size=self.max_categories)
+                self.sketches[j].absorb(*cells, self.tables[j].ravel())
                 self.tables[j] = self.tables[j][:0]
             if j in self.sketches:
                 self.sketches[j].absorb(codes, classes, weights)
@@ -219,13 +222,6 @@ class StateCounts:
         for j in range(len(self.tables)):
             if part := part_of(arrays, f"sketch_{j}."):
                 self.sketches[j] = self._sketch.from_arrays(part)
-
-    def _sketched(self, table: Floats) -> FrequentValues:
-        """Return a sketch with the counts of a table."""
-        n, k = table.shape  # one weighted row stands for each cell
-        sketch = self._sketch(k, size=self.max_categories)
-        sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
-        return sketch
 
 
 def _counted(

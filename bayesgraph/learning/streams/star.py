@@ -196,7 +196,11 @@ class StreamingStar(ArrayState):
             first = last
             if self._filled == size:
                 self._absorb()
-                if self._due or self._absorbed - self._looked >= self._refresh_interval():
+                # Densities are refreshed after a quarter of the rows in the summaries. While the
+                # newest feature or class has few rows, it is after as many as came before the last
+                # refresh, so that their number doubles.
+                new = min(_GROWTH * self._held, self._looked - self._grown)
+                if self._due or self._absorbed - self._looked >= max(_FIRST_BLOCK, new):
                     self._refresh_densities()
 
     def _rows(self, here: slice) -> Rows:
@@ -205,14 +209,6 @@ class StreamingStar(ArrayState):
             self.waiting[:, here], self.waiting_codes[:, here],
             self.waiting_classes[here], self.waiting_weights[here],
         )  # fmt: skip
-
-    def _refresh_interval(self) -> float:
-        """Return the number of new rows after which the densities are refreshed.
-
-        It is a quarter of the rows in the summaries. While the newest feature or class has few
-        rows, it is the number of those that came before the last refresh, so that it doubles.
-        """
-        return max(_FIRST_BLOCK, min(_GROWTH * self._held, self._looked - self._grown))
 
     def _block_size(self) -> int:
         """Return the number of rows of the current block: a quarter of those since the last reset.
