@@ -161,7 +161,7 @@ class Extensions:
     @property
     def n_cells(self) -> int:
         """The number of cells of all tables."""
-        return sum(map(math.prod, self.shapes))
+        return sum(math.prod(shape) for shape in self.shapes)
 
 
 @dataclass(frozen=True)
