@@ -265,7 +265,7 @@ class UnfoldedWork(contract.Work):
             if log_scale == -np.inf:  # an observed cause makes an absent effect impossible
                 return -np.inf if isinstance(self.question, contract.Mass) else None
             merged = contract.Case(case.hard, soft, log_scale)
-            return cut._work(self.question, merged.pattern, memory_limit).run(merged, memory_limit)
+            return cut._answer(self.question, merged, memory_limit)
         return self._present(case, memory_limit)
 
     def _present(self, case: contract.Case, memory_limit: float | None) -> Any:

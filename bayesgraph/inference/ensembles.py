@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats, is_sparse, log_of
 from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Continuous, Name, State, Variable
+from bayesgraph.core.variables import Continuous, Name, Variable
 from bayesgraph.inference import sensitivity
 from bayesgraph.inference.contract import (
     All,
@@ -143,80 +143,10 @@ def _joint(
     return MixedPosterior(discrete, mixtures)
 
 
-# -------------------- The most probable assignments of a mixture, found from those of its networks
-# The problem is hard in general, but each network lists its assignments in order of probability. An
-# assignment that is not among the first k of any network has at most the weighted sum of the
-# networks' k-th probabilities. If n assignments reach this bound, the n most probable ones are
-# found (the threshold algorithm of Fagin, Lotem and Naor 2003, "Optimal aggregation algorithms for
-# middleware", section 4).
-
-
 # Maximum number of assignments of each network before the search is given up.
 _MAXIMUM = 4096
 # Tolerance of sums of logs, so that equally probable assignments compare as equal.
 _ROUNDING = 1e-11
-
-_Values: TypeAlias = tuple[State, ...]
-
-
-def best_assignments(
-    n: int,
-    first: Callable[[int], list[list[Assignment]]],
-    log_weights: Floats,
-    log_probabilities: Callable[[tuple[Name, ...], list[_Values]], Floats],
-) -> list[Assignment]:
-    """Return the n most probable assignments of a mixture, best first.
-
-    Parameters
-    ----------
-    n : int
-    first : callable
-        Function of k that returns the k most probable assignments of each network, best first, or
-        fewer if fewer have positive probability.
-    log_weights : ndarray, shape (number of networks,)
-        Logs of the prior weights.
-    log_probabilities : callable
-        Function of names and a list of tuples of values, one tuple for each assignment, that
-        returns the log joint probability of each assignment and the evidence under the mixture.
-
-    Raises
-    ------
-    UnsupportedModelError
-        If the first 4096 assignments of the networks do not determine the result.
-    """
-    # More than n from each network, because the networks' lists differ; then four times as many.
-    k = max(8, 2 * n)
-    while True:
-        lists = first(k)
-        # All assignments have the same variables: the names are those of any of them.
-        names = next((tuple(best[0]) for best in lists if best), ())
-        # The keys contain the types: True and 1 may be two states of one variable.
-        distinct = {
-            tuple((type(a[name]), a[name]) for name in names): tuple(a[name] for name in names)
-            for best in lists
-            for a in best
-        }
-        candidates = list(distinct.values())
-        if not candidates:
-            return []
-        logs = log_probabilities(names, candidates)
-        # No assignment beyond the candidates exceeds the bound. A list shorter than k is complete:
-        # its network gives all others probability zero.
-        last = [best[-1].log_probability if len(best) == k else -np.inf for best in lists]
-        bound = log_sum(log_weights + np.array(last))
-        order = np.argsort(-logs, kind="stable")[:n]
-        if bound == -np.inf or (len(order) == n and logs[order[-1]] >= bound - _ROUNDING):
-            return [
-                Assignment(dict(zip(names, candidates[i], strict=True)), float(logs[i]))
-                for i in order.tolist()
-            ]
-        if k >= _MAXIMUM:
-            raise UnsupportedModelError(
-                f"The {k} most probable assignments of each of the {len(lists)} networks do not "
-                "decide which is the most probable of their mixture; give more evidence, or ask "
-                "mixture.networks[i].most_probable."
-            )
-        k = min(4 * k, _MAXIMUM)
 
 
 def grouped(logs: Floats, codes: NDArray[np.int64], n: int) -> Floats:
@@ -235,9 +165,7 @@ def grouped(logs: Floats, codes: NDArray[np.int64], n: int) -> Floats:
 
 def answer_of(member: Any, question: Question, case: Case, memory_limit: float | None) -> Any:
     """Return a network's own answer to a query; query and case are those of the ensemble."""
-    member_case = member.case(case)
-    work = member.network._work(member.question(question), member_case.pattern, memory_limit)
-    return work.run(member_case, memory_limit)
+    return member.network._answer(member.question(question), member.case(case), memory_limit)
 
 
 def log_masses(members: Sequence[Any], case: Case, memory_limit: float | None = None) -> Floats:
@@ -316,16 +244,58 @@ class MixtureBest(_EnsembleWork):
         question = self.question
         if question.over is not None:
             return self._over(question.over, case, memory_limit)
+        best = self._best(case, memory_limit, k)
+        return [self._with_means(case, memory_limit, a) for a in best] if question.means else best
+
+    def _best(self, case: Case, memory_limit: float | None, n: int) -> list[Assignment]:
+        """Return the n most probable assignments of all discrete variables, best first.
+
+        The problem is hard in general, but each network lists its assignments in order of
+        probability. An assignment that is not among the first k of any network has at most the
+        weighted sum of the networks' k-th probabilities. If n assignments reach this bound, the n
+        most probable ones are found (the threshold algorithm of Fagin, Lotem and Naor 2003,
+        "Optimal aggregation algorithms for middleware", section 4).
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the first 4096 assignments of the networks do not determine the result.
+        """
         log_weights = np.array([member.log_weight for member in self.members])
-
-        def first(n: int) -> list[list[Assignment]]:
-            best = [answer_of(m, Best(), case, memory_limit) for m in self.members]
-            return [[] if answer is None else answer.take(n) for answer in best]
-
-        best = best_assignments(k, first, log_weights, partial(self._log_probabilities, case))
-        if not question.means:
-            return best
-        return [self._with_means(case, memory_limit, one) for one in best]
+        answers = [answer_of(m, Best(), case, memory_limit) for m in self.members]
+        # More than n from each network, as the lists of networks differ; then four times as many.
+        k = max(8, 2 * n)
+        while True:
+            lists = [[] if answer is None else answer.take(k) for answer in answers]
+            # All assignments have the same variables: the names are those of any of them.
+            names = next((tuple(best[0]) for best in lists if best), ())
+            # The keys contain the types: True and 1 may be two states of one variable.
+            distinct = {
+                tuple((type(a[name]), a[name]) for name in names): tuple(a[name] for name in names)
+                for best in lists
+                for a in best
+            }
+            candidates = list(distinct.values())
+            if not candidates:
+                return []
+            logs = self._log_probabilities(case, names, candidates)
+            # No assignment beyond the candidates exceeds the bound. A list shorter than k is
+            # complete: its network gives all others probability zero.
+            last = [best[-1].log_probability if len(best) == k else -np.inf for best in lists]
+            bound = log_sum(log_weights + np.array(last))
+            order = np.argsort(-logs, kind="stable")[:n]
+            if bound == -np.inf or (len(order) == n and logs[order[-1]] >= bound - _ROUNDING):
+                return [
+                    Assignment(dict(zip(names, candidates[i], strict=True)), float(logs[i]))
+                    for i in order.tolist()
+                ]
+            if k >= _MAXIMUM:
+                raise UnsupportedModelError(
+                    f"The {k} most probable assignments of each of the {len(lists)} networks do "
+                    "not decide which is the most probable of their mixture; give more evidence, "
+                    "or ask mixture.networks[i].most_probable."
+                )
+            k = min(4 * k, _MAXIMUM)
 
     def _over(self, over: tuple[int, ...], case: Case, limit: float | None) -> list[Assignment]:
         """Return the argmax of the joint posterior of the variables in `over` (marginal MAP).
@@ -334,7 +304,7 @@ class MixtureBest(_EnsembleWork):
         impossible.
         """
         model = self.model
-        posterior = model._work(Joint(over), case.pattern, limit).run(case, limit)
+        posterior = model._answer(Joint(over), case, limit)
         if posterior is None:
             return []
         best = posterior.argmax if len(over) > 1 else (posterior.argmax,)
@@ -348,10 +318,10 @@ class MixtureBest(_EnsembleWork):
         They are given the assigned states and the case; `limit` is the memory limit.
         """
         model = self.model
-        codes = {model._index_of[name]: _code(model, name, state) for name, state in best.items()}
+        codes = {model._index_of[n]: model.variable(n).index(state) for n, state in best.items()}
         assigned = Case({**case.hard, **codes}, case.soft)
         values = {
-            v.name: model._work(Joint((index,)), assigned.pattern, limit).run(assigned, limit).mean
+            v.name: model._answer(Joint((index,)), assigned, limit).mean
             for index, v in enumerate(model.variables)
             if isinstance(v, Continuous)
             and index not in case.hard
@@ -365,22 +335,16 @@ class MixtureBest(_EnsembleWork):
     def _log_probabilities(
         self, case: Case, names: tuple[Name, ...], values: list[tuple[Any, ...]]
     ) -> Floats:
-        """Return log P(assignment, evidence) under the mixture; see `best_assignments`."""
+        """Return log P(assignment, evidence) under the mixture."""
         model = self.model
         # A batch of rows: in each the evidence of the case, and one of the assignments.
         row = case.evidence(model.variables)
         columns = {v: np.repeat(c, len(values), axis=0) for v, c in row.columns.items()}
         for name, column in zip(names, zip(*values, strict=True), strict=False):
-            variable = model.variables[model._index_of[name]]
-            columns[variable] = np.array([_code(model, name, value) for value in column])
+            variable = model.variable(name)
+            columns[variable] = np.array([variable.index(value) for value in column])
         logs: Floats = model._log_evidence_rows(Evidence(len(values), columns, row.likelihoods))
         return logs
-
-
-def _code(model: Any, name: Name, state: Any) -> int:
-    """Return the code of a state of the variable with a name."""
-    code: int = model.variables[model._index_of[name]].index(state)
-    return code
 
 
 class MixtureDraw(_EnsembleWork):
@@ -428,8 +392,8 @@ class MixtureSlopes(Work):
     """
 
     def run(self, case: Case, memory_limit: float | None = None) -> sensitivity.Sensitivity | None:
-        model, (target, state) = self.model, self.question
-        log_mass = model._work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
+        model = self.model
+        log_mass = model._answer(Mass(), case, memory_limit)
         if log_mass == -np.inf:
             return None
         # Of each network: P(target, evidence) and P(evidence), over P(evidence) of the mixture, and
@@ -444,13 +408,7 @@ class MixtureSlopes(Work):
         # By the quotient rule, the derivatives with respect to the weights and to the arrays.
         slopes = np.array([d.both - posterior * d.mass for d in by_network])
         parts = {i: (d, d.slopes(posterior, weights[i])) for i, d in enumerate(by_network)}
-        return sensitivity.sensitivity_of(
-            model.variables[target],
-            state,
-            posterior,
-            parts,
-            sensitivity.proportional(slopes, weights),
-        )
+        return sensitivity.sensitivity_of(model, self.question, posterior, parts, slopes)
 
 
 def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
@@ -572,8 +530,8 @@ class AverageAll(FactorAll):
             if v not in case.hard:
                 # Any variable that can be queried shows whether the evidence is impossible.
                 with suppress(UnsupportedModelError):
-                    work = model._work(Joint((v,)), self.pattern, memory_limit)
-                    return -np.inf if work.run(case, memory_limit) is None else np.nan
+                    answer = model._answer(Joint((v,)), case, memory_limit)
+                    return -np.inf if answer is None else np.nan
         return np.nan
 
 
@@ -637,13 +595,7 @@ class AverageSlopes(Work):
         # them is (the member's shares - mean) / sum.
         slopes = np.zeros(len(model.weights))
         slopes[[member.place for member in members]] = (shares - mean) @ gradient / weights.sum()
-        return sensitivity.sensitivity_of(
-            model.variables[target],
-            state,
-            posterior,
-            parts,
-            sensitivity.proportional(slopes, model.weights),
-        )
+        return sensitivity.sensitivity_of(model, self.question, posterior, parts, slopes)
 
     def _derivatives(self, member: Any, case: Case, memory_limit: float | None) -> list[Any]:
         """Return the derivatives of each state of the target, of a case of the member."""

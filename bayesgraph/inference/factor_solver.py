@@ -131,20 +131,18 @@ class FactorAll(Work):
         if log_evidence == -np.inf:
             return None
         free = {v.name: None for index, v in enumerate(model.variables) if index not in case.hard}
-        answer = partial(_posterior_of, model, self.pattern, case, memory_limit)
+        answer = partial(_posterior_of, model, case, memory_limit)
         return results.Marginals(free, answer, log_evidence)
 
     def _log_evidence(self, case: Case, memory_limit: float | None) -> float:
         return log_mass(self.model, case, memory_limit)
 
 
-def _posterior_of(
-    model: Any, pattern: Pattern, case: Case, memory_limit: float | None, name: Any
-) -> Any:
+def _posterior_of(model: Any, case: Case, memory_limit: float | None, name: Any) -> Any:
     """Return the posterior of the variable with a name, or raise an error; see `FactorAll`."""
     index = model._index_of[name]
     check_target(model, model.variables[index])
-    posterior = model._work(Joint((index,)), pattern, memory_limit).run(case, memory_limit)
+    posterior = model._answer(Joint((index,)), case, memory_limit)
     if posterior is None:
         raise impossible_case(model.variables, case)
     return posterior
@@ -433,7 +431,7 @@ class LeafJoint(Work):
         """
         if not self.inner.targets:
             return np.ones(1), (), log_mass(self.model, case, memory_limit)
-        posterior = self.model._work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
+        posterior = self.model._answer(self.inner, case, memory_limit)
         if posterior is None:
             return np.ones(1), (), -np.inf
         log_evidence = posterior.log_evidence

@@ -289,8 +289,8 @@ def _numbers(
 def _alone(model: Any, targets: tuple[int, ...], case: contract.Case) -> Any:
     """Return log P(target = state, row) for one row, or log P(row) without a target."""
     if not targets:
-        return model._work(contract.Mass(), case.pattern).run(case)
-    posterior = model._work(contract.Joint(targets, whole=True), case.pattern).run(case)
+        return model._answer(contract.Mass(), case)
+    posterior = model._answer(contract.Joint(targets, whole=True), case)
     if posterior is None:
         return -np.inf
     return posterior.log_evidence + log_of(posterior.probabilities)

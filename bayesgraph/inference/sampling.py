@@ -545,7 +545,7 @@ class ForwardWork(contract.Work):
         is_mass = above <= set(evidence.columns)
         question = contract.Mass() if is_mass else contract.Draw()
         try:
-            answer = network._work(question, inner.pattern, memory_limit).run(inner, memory_limit)
+            answer = network._answer(question, inner, memory_limit)
         except errors.UnsupportedModelError:  # there is no exact posterior of the ancestors
             return contract.Taken(partial(_accepted_rows, model, evidence))
         if answer is None or (is_mass and answer == -np.inf):

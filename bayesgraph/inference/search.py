@@ -561,8 +561,7 @@ class SearchBest(FactorBest):
         soft = {v: logs for v, logs in case.soft.items() if v not in hard}
         scale = case.log_scale + sum(float(case.soft[v][hard[v]]) for v in case.soft if v in hard)
         judged = Case(hard, soft, scale)
-        work = self.model._work(contract.Mass(), judged.pattern, memory_limit)
-        return float(work.run(judged, memory_limit))
+        return float(self.model._answer(contract.Mass(), judged, memory_limit))
 
 
 class Searching(contract.Solver):

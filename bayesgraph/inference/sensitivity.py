@@ -14,6 +14,7 @@ from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import quoted
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable, ancestral_set
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Plan, Slopes, Solver, Work
+from bayesgraph.inference.factors import divided
 from bayesgraph.inference.results import MixedPosterior, NumberMixture, Posterior
 
 # -------- Sensitivity of a posterior to the parameters of the model, and conflict between findings
@@ -229,34 +230,34 @@ class SlopesWork(Work):
         derivatives = self.derivatives(case, None, memory_limit)
         if derivatives is None:
             return None
-        target, state = self.question
         # In the unit P(evidence), P(target = state, evidence) is the posterior.
-        slopes = derivatives.slopes(derivatives.both)
-        return sensitivity_of(
-            self.model.variables[target], state, derivatives.both, {None: (derivatives, slopes)}
-        )
+        posterior = derivatives.both
+        parts = {None: (derivatives, derivatives.slopes(posterior))}
+        return sensitivity_of(self.model, self.question, posterior, parts)
 
 
 def sensitivity_of(
-    target: Discrete,
-    state: int,
+    model: Any,
+    question: Slopes,
     posterior: float,
-    parts: Mapping[Any, tuple[Derivatives, Mapping[Any, Any]]],
-    weights: Floats | None = None,
+    parts: Mapping[Any, tuple[Derivatives, Arrays]],
+    slopes_of_weights: Floats | None = None,
 ) -> Sensitivity:
     """Return the derivatives of a posterior.
 
     Parameters
     ----------
-    target, state
-        The variable, and the code of its state.
+    model : model
+    question : Slopes
     posterior : float
     parts : mapping from the index of a network to a pair
         The network's `Derivatives`, and the derivatives of the posterior with respect to the same
         arrays. The index of a single model is None.
-    weights : ndarray, optional
-        Derivatives with respect to the weights of a mixture or an average.
+    slopes_of_weights : ndarray, optional
+        Of a mixture or an average: derivatives with respect to each weight if no other changes and
+        the weights are divided by their sum, of which the sum of weight times derivative is zero.
     """
+    target: Any = model.variables[question.target]
     tables, covaried, axes, gaussians = {}, {}, {}, {}
     others: dict[Name, None] = {}
     for place, (derivatives, slopes) in parts.items():
@@ -272,9 +273,15 @@ def sensitivity_of(
             tables[keys[name]] = arrays[0]
             if name in derivatives.values:
                 covaried[keys[name]] = covaried_slopes(derivatives.values[name], arrays[0])
+    weights = None
+    if slopes_of_weights is not None:
+        # The other weights change in proportion: if weight i gains one, weight j loses
+        # w_j / (1 - w_i). The derivative s_i less the sum of w_j s_j / (1 - w_i) over j other than
+        # i is s_i / (1 - w_i), as all w_j s_j add up to zero. A weight of one has no others.
+        weights = divided(slopes_of_weights, 1.0 - model.weights)
     return Sensitivity(
         target.name,
-        target.states[state],
+        target.states[question.state],
         posterior,
         tables,
         covaried,
@@ -283,23 +290,6 @@ def sensitivity_of(
         tuple(others),
         weights,
     )
-
-
-def proportional(slopes: Floats, weights: Floats) -> Floats:
-    """Return derivatives with respect to weights if the others change in proportion.
-
-    Parameters
-    ----------
-    slopes : ndarray
-        Derivatives if no other weight changes and the weights are divided by their sum, of which
-        the sum of weight times derivative is zero.
-    weights : ndarray
-        Weights that sum to one. A weight of one has no others, and the derivative zero.
-    """
-    # If weight i gains one, weight j loses w_j / (1 - w_i). The derivative s_i less the sum of
-    # w_j s_j / (1 - w_i) over j other than i is s_i / (1 - w_i), as all w_j s_j add up to zero.
-    other_weights = 1.0 - weights
-    return np.divide(slopes, other_weights, out=np.zeros(len(weights)), where=other_weights > 0)
 
 
 def covaried_slopes(values: Floats, slopes: Floats) -> Floats:
@@ -427,8 +417,7 @@ class _FamiliesOfCase:
         """Return the posterior of free variables: the discrete ones, then the continuous ones."""
         targets = tuple(self.model._index_of[v.name] for v in free)
         if targets not in self.kept:
-            work = self.model._work(Joint(targets), self.case.pattern, self.memory_limit)
-            self.kept[targets] = work.run(self.case, self.memory_limit)
+            self.kept[targets] = self.model._answer(Joint(targets), self.case, self.memory_limit)
         return self.kept[targets]
 
     def place(self, axes: Sequence[Variable]) -> tuple[Any, ...]:
@@ -472,14 +461,13 @@ class _FamiliesOfCase:
         targets = tuple(cut._index_of[v.name] for v in self.free(parents))
         for state in range(child.cardinality) if observed is None else (observed,):
             with_state = Case({**others.hard, number: state}, others.soft)
-            log_mass = cut._work(Mass(), with_state.pattern, self.memory_limit).run(with_state)
+            log_mass = cut._answer(Mass(), with_state, self.memory_limit)
             log_mass += float(likelihoods[state]) - self.log_unit
             if log_mass == -np.inf:
                 continue
             shares = 1.0
             if targets:
-                work = cut._work(Joint(targets), with_state.pattern, self.memory_limit)
-                shares = work.run(with_state).probabilities
+                shares = cut._answer(Joint(targets), with_state, self.memory_limit).probabilities
             slopes[(*place, state)] = np.exp(log_mass) * shares
         return slopes
 
@@ -505,8 +493,8 @@ class _FamiliesOfCase:
                 coefficients[cell] = weight * products[1:] / v
         return mean, variance, coefficients
 
-    def _moments(self, family: GaussianFamily) -> list[tuple[Any, float, Floats, Floats]]:
-        """Return mean and covariance of the numbers in each possible configuration.
+    def _moments(self, family: GaussianFamily) -> Iterator[tuple[Any, float, Floats, Floats]]:
+        """Yield mean and covariance of the numbers in each possible configuration.
 
         Each item is the configuration of the discrete parents, its probability, and E[z] and
         cov(z) in it, of z = (child, continuous parents).
@@ -527,24 +515,14 @@ class _FamiliesOfCase:
             parts = [(weight, None) for weight in posterior.probabilities.reshape(-1).tolist()]
         elif posterior is not None:
             parts = [(1.0, posterior)]
-        moments = []
         for cell, (weight, mixture) in zip(np.ravel(cells).tolist(), parts, strict=True):
             if weight > 0:
-                index = np.unravel_index(cell, family.mean.shape)
-                moments.append((index, weight, *_moments_of(observed, at, mixture)))
-        return moments
-
-
-def _moments_of(values: Floats, at: list[int], mixture: Any) -> tuple[Floats, Floats]:
-    """Return E[z] and cov(z) of numbers, of which a mixture gives those in the places `at`.
-
-    The others are certain, and have their `values`.
-    """
-    mean, covariance = values.copy(), np.zeros((len(values), len(values)))
-    if mixture is not None:
-        mean[at] = mixture.mean
-        covariance[np.ix_(at, at)] = mixture.covariance
-    return mean, covariance
+                # Numbers that are not free are certain, and have their observed values.
+                mean, covariance = observed.copy(), np.zeros((len(observed), len(observed)))
+                if mixture is not None:
+                    mean[at] = mixture.mean
+                    covariance[np.ix_(at, at)] = mixture.covariance
+                yield np.unravel_index(cell, family.mean.shape), weight, mean, covariance
 
 
 class FamilySlopes(SlopesWork):
@@ -558,11 +536,7 @@ class FamilySlopes(SlopesWork):
         target, state = self.question
         others = case.without(target)
         both = Case({**others.hard, target: state}, others.soft)  # P(target = state, evidence)
-
-        def log_mass(one: Case) -> float:
-            return float(model._work(Mass(), one.pattern, memory_limit).run(one, memory_limit))
-
-        log_evidence = log_mass(case)
+        log_evidence = model._answer(Mass(), case, memory_limit)
         if log_unit is None:
             if log_evidence == -np.inf:
                 return None
@@ -570,7 +544,8 @@ class FamilySlopes(SlopesWork):
         # A log likelihood of the target is a factor of `both`, whose case does without it.
         likelihood = float(case.soft[target][state]) if target in case.soft else 0.0
         mass = float(np.exp(log_evidence - log_unit))
-        joint = float(np.exp(log_mass(both) + likelihood - log_unit))
+        log_joint = model._answer(Mass(), both, memory_limit) + likelihood
+        joint = float(np.exp(log_joint - log_unit))
         cases = (
             _FamiliesOfCase(model, case, log_unit, mass, memory_limit),
             _FamiliesOfCase(model, both, log_unit - likelihood, joint, memory_limit),
@@ -641,20 +616,18 @@ class FindingRetractions(Work):
 
         def log_mass(some: Case) -> float:
             """Return the log probability of some findings, not normalised for a factor graph."""
-            return float(model._work(Mass(), some.pattern, memory_limit).run(some, memory_limit))
-
-        def expected(number: int) -> Any:
-            """Return the posterior of a variable given the other findings."""
-            others = case.without(number)
-            work = model._work(Joint((number,), whole=True), others.pattern, memory_limit)
-            return work.run(others, memory_limit)
+            return float(model._answer(Mass(), some, memory_limit))
 
         joint = log_mass(case)
         if joint == -np.inf:
             return None
         total = log_mass(Case({}))  # log of the normaliser, not 0 for a factor graph
         numbers = sorted({*case.hard, *case.soft})
-        others = {v: expected(v) for v in numbers}
+        # The posterior of each variable given the other findings.
+        others: dict[int, Any] = {
+            v: model._answer(Joint((v,), whole=True), case.without(v), memory_limit)
+            for v in numbers
+        }
         alone = {v: log_mass(_only(case, v)) - total for v in numbers}  # log P(finding)
         # `alone` is divided by the total, which cancels between the other two.
         losses = {v: alone[v] + others[v].log_evidence - joint for v in numbers}

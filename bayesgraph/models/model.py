@@ -189,7 +189,7 @@ class Model(Drawn, Edits, Answering):
         """
         return read_case(self, evidence).evidence(self.variables)
 
-    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
+    def _answer(self, question: Question, case: Case, memory_limit: float | None = None) -> Any:
         """Return the answer to a query for one evidence assignment.
 
         The result is None if the evidence has probability zero.
