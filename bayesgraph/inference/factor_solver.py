@@ -414,32 +414,22 @@ class LeafJoint(Work):
         self.inner = Joint(tuple(index_of[v.name] for v in (*self._axes, *others)))
 
     def run(self, case: Case, memory_limit: float | None = None) -> Any:
-        weights, numbers, log_evidence = self._posterior(case, memory_limit)
+        posterior = None  # without targets and parents that are asked for
+        if self.inner.targets:
+            posterior = self.model._answer(self.inner, case, memory_limit)
+            if posterior is None:
+                return None
+            log_evidence = posterior.log_evidence
+        else:
+            log_evidence = log_mass(self.model, case, memory_limit)
         if log_evidence == -np.inf:
             return None
+        # The probabilities of the joint configurations of `_axes`, and the mixtures of the numbers
+        # that are no leaves in each of them.
+        weights, numbers = results.divided_posterior(posterior)
         cells = self._cells(case, len(weights))
         mixture = partial(self._mixture, numbers, cells, log_evidence)
         return _by_state(self._discrete, weights, log_evidence, mixture)
-
-    def _posterior(
-        self, case: Case, memory_limit: float | None
-    ) -> tuple[Floats, Sequence[results.NumberMixture | None], float]:
-        """Return the posterior of discrete targets and parents, and of targets that are no leaves.
-
-        It consists of the probabilities of the joint configurations of `_axes`, the mixture of the
-        other continuous targets in each of them (empty if there are none), and the log evidence.
-        """
-        if not self.inner.targets:
-            return np.ones(1), (), log_mass(self.model, case, memory_limit)
-        posterior = self.model._answer(self.inner, case, memory_limit)
-        if posterior is None:
-            return np.ones(1), (), -np.inf
-        log_evidence = posterior.log_evidence
-        if isinstance(posterior, results.Posterior):
-            return posterior.probabilities.reshape(-1), (), log_evidence
-        if isinstance(posterior, results.MixedPosterior):
-            return posterior.discrete.probabilities.reshape(-1), posterior.mixtures, log_evidence
-        return np.ones(1), (posterior,), log_evidence
 
     def _cells(self, case: Case, n: int) -> Mapping[Variable, NDArray[np.intp]]:
         """Return the configuration of each leaf's parents in each of n joint configurations."""
@@ -460,8 +450,8 @@ class LeafJoint(Work):
     ) -> Any:
         """Return the posterior of the numbers in some configurations; see `_by_state`.
 
-        `rows` are the configurations, and `weights` their weights. `numbers` is what `_posterior`
-        returns of the other numbers, and `cells` what `_cells` does.
+        `rows` are the configurations, and `weights` their weights. `numbers` has the
+        mixtures of other numbers in all configurations, and `cells` is what `_cells` returns.
         """
         vector = self._continuous[0]
         if isinstance(vector, CountVector):  # then it is the only target

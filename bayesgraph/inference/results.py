@@ -905,6 +905,25 @@ class MixedPosterior(Displayed):
         )
 
 
+def divided_posterior(posterior: Any) -> tuple[Floats, Sequence[NumberMixture | None]]:
+    """Return a posterior as those of its numbers in each joint state of its discrete targets.
+
+    Returns
+    -------
+    weights : ndarray
+        The probabilities of the joint states; 1 without discrete targets, or without any.
+    mixtures : sequence of NumberMixture or None
+        Empty without numbers.
+    """
+    if posterior is None:
+        return np.ones(1), ()
+    if isinstance(posterior, Posterior):
+        return posterior.probabilities.reshape(-1), ()
+    if isinstance(posterior, MixedPosterior):
+        return posterior.discrete.probabilities.reshape(-1), posterior.mixtures
+    return np.ones(1), (posterior,)
+
+
 _MOMENTS = ("mean", "sd")
 
 

@@ -15,7 +15,7 @@ from bayesgraph.core.errors import quoted
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable, ancestral_set
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Plan, Slopes, Solver, Work
 from bayesgraph.inference.factors import divided
-from bayesgraph.inference.results import MixedPosterior, NumberMixture, Posterior
+from bayesgraph.inference.results import divided_posterior
 
 # -------- Sensitivity of a posterior to the parameters of the model, and conflict between findings
 
@@ -507,19 +507,13 @@ class _FamiliesOfCase:
         # The flat indices of the configurations that agree with the evidence, in the order of those
         # of the posterior: its weights, and its distribution of the numbers, if any are free.
         cells = np.arange(family.mean.size).reshape(family.mean.shape)[self.place(family.axes)]
-        parts: list[tuple[float, NumberMixture | None]] = [(1.0, None)]
-        if isinstance(posterior, MixedPosterior):
-            weights = posterior.discrete.probabilities.reshape(-1).tolist()
-            parts = list(zip(weights, posterior.mixtures, strict=True))
-        elif isinstance(posterior, Posterior):
-            parts = [(weight, None) for weight in posterior.probabilities.reshape(-1).tolist()]
-        elif posterior is not None:
-            parts = [(1.0, posterior)]
-        for cell, (weight, mixture) in zip(np.ravel(cells).tolist(), parts, strict=True):
+        weights, mixtures = divided_posterior(posterior)
+        for i, (cell, weight) in enumerate(zip(np.ravel(cells), weights.tolist(), strict=True)):
             if weight > 0:
                 # Numbers that are not free are certain, and have their observed values.
                 mean, covariance = observed.copy(), np.zeros((len(observed), len(observed)))
-                if mixture is not None:
+                if at:
+                    mixture: Any = mixtures[i]
                     mean[at] = mixture.mean
                     covariance[np.ix_(at, at)] = mixture.covariance
                 yield np.unravel_index(cell, family.mean.shape), weight, mean, covariance
