@@ -225,24 +225,21 @@ class UnfoldedWork(contract.Work):
     in cases where they have no effect.
     """
 
-    # Whether likelihoods of no effect may be taken out of the chains.
-    _factorises: ClassVar[bool] = True
-
     def _prepare(self, model: Any) -> None:
+        asked, pattern = self.question, self.pattern
         # A prepared query has a weak reference to its model only: this one keeps `_inner`'s model.
-        self._network = _network_of(model, self.question)
-        self._inner = self._prepared()
+        self._network = _network_of(model, asked)
         self._effects: list[int] = []
-        if self._factorises and not self.pattern.rows:
-            self._effects = [v for v in self.pattern.observed if v in model._no_effect_factors]
-        if self._effects:
+        self._inner: Any
+        if isinstance(asked, contract.Approximate):  # its options cannot be the key of a cache
+            self._inner = Loopy().prepare(self._network, asked, pattern, self.memory_limit)
+            return
+        self._inner = self._network._work(asked, pattern, self.memory_limit)
+        if not (isinstance(asked, contract.Slopes) or pattern.rows):
+            effects = [v for v in pattern.observed if v in model._no_effect_factors]
             # It pays only where the chains are expensive.
-            plan = self._network._plan_of(self.question, self.pattern)
-            self._effects = self._effects if plan.multiplications > _MANY else []
-
-    def _prepared(self) -> contract.Work:
-        work: contract.Work = self._network._work(self.question, self.pattern, self.memory_limit)
-        return work
+            if effects and self._network._plan_of(asked, pattern).multiplications > _MANY:
+                self._effects = effects
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         """Return the answer for one case; see Work."""
@@ -273,11 +270,19 @@ class UnfoldedWork(contract.Work):
         return self._inner.run(case, memory_limit)
 
     def run_rows(self, rows: Evidence) -> Floats:
-        return self._inner.run_rows(rows)
+        logs: Floats = self._inner.run_rows(rows)
+        return logs
+
+    def derivatives(
+        self, case: contract.Case, log_unit: float | None, memory_limit: float | None
+    ) -> Derivatives | None:
+        """Return the derivatives of both probabilities; see SlopesWork."""
+        derivatives: Derivatives | None = self._inner.derivatives(case, log_unit, memory_limit)
+        return derivatives
 
     @property
     def nbytes(self) -> int:
-        return self._inner.nbytes
+        return int(self._inner.nbytes)
 
 
 class UnfoldedMarginals(UnfoldedWork):
@@ -290,29 +295,6 @@ class UnfoldedMarginals(UnfoldedWork):
         model = self.model
         names = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
         return Marginals(names, inner.__getitem__, inner.log_evidence, inner.approximation)
-
-
-class UnfoldedBeliefs(UnfoldedMarginals):
-    """Prepared query that is answered by loopy belief propagation."""
-
-    _factorises = False
-
-    def _prepared(self) -> contract.Work:
-        return Loopy().prepare(self._network, self.question, self.pattern, self.memory_limit)
-
-
-class UnfoldedSlopes(UnfoldedWork):
-    """Prepared query for derivatives with respect to the entries of the whole tables."""
-
-    _factorises = False
-
-    def derivatives(
-        self, case: contract.Case, log_unit: float | None, memory_limit: float | None
-    ) -> Derivatives | None:
-        """Return the derivatives of both probabilities; see SlopesWork."""
-        inner: Any = self._inner
-        derivatives: Derivatives | None = inner.derivatives(case, log_unit, memory_limit)
-        return derivatives
 
 
 class Unfolded(contract.Solver):
@@ -329,8 +311,8 @@ class Unfolded(contract.Solver):
         contract.Mass: UnfoldedWork,
         contract.Best: UnfoldedWork,
         contract.Draw: UnfoldedWork,
-        contract.Slopes: UnfoldedSlopes,
-        contract.Approximate: UnfoldedBeliefs,
+        contract.Slopes: UnfoldedWork,
+        contract.Approximate: UnfoldedMarginals,
     }
 
     def serves(self, model: Any) -> bool:

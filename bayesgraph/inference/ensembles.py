@@ -60,26 +60,6 @@ def log_sum(logs: Floats) -> float:
     return peak if peak == -np.inf else peak + float(np.log(np.exp(logs - peak).sum()))
 
 
-def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
-    """Return the mixture's posterior: the networks' posteriors averaged by posterior weight.
-
-    The answer of network s has P_s(target | evidence) and P_s(evidence). With the prior weight pi_s
-    of the network, its posterior weight is proportional to ``pi_s P_s(evidence)``.
-
-    Parameters
-    ----------
-    answers : sequence of Posterior, NumberMixture, MixedPosterior, or ItemsMixture
-        At least one; all of the same targets.
-    log_weights : ndarray, shape (n,)
-        Logs of the prior weights pi_s.
-    """
-    log_joint = log_weights + np.array([answer.log_evidence for answer in answers])
-    log_evidence = log_sum(log_joint)
-    shares = np.exp(log_joint - log_evidence)
-    # Their sum is one only up to the rounding of the logs, which are large for much evidence.
-    return averaged(answers, shares / shares.sum(), log_evidence)
-
-
 def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> Answer:
     """Return the average of several posteriors of the same targets, with the given weights.
 
@@ -213,12 +193,21 @@ class MixtureJoint(_MixtureRows):
     """
 
     def run(self, case: Case, memory_limit: float | None = None) -> Answer | None:
-        answers = [answer_of(m, self.question, case, memory_limit) for m in self.members]
-        possible = [k for k, answer in enumerate(answers) if answer is not None]
-        if not possible:
+        answers: list[Answer] = []
+        # Of each network s: log(pi_s P_s(evidence)), with its prior weight pi_s.
+        logs: list[float] = []
+        for member in self.members:
+            answer = answer_of(member, self.question, case, memory_limit)
+            if answer is not None:
+                answers.append(answer)
+                logs.append(member.log_weight + answer.log_evidence)
+        if not answers:
             return None
-        log_weights = np.array([self.members[k].log_weight for k in possible])
-        return mixed([answers[k] for k in possible], log_weights)
+        log_joint = np.array(logs)
+        log_evidence = log_sum(log_joint)
+        shares = np.exp(log_joint - log_evidence)
+        # Their sum is one only up to the rounding of the logs, which are large for much evidence.
+        return averaged(answers, shares / shares.sum(), log_evidence)
 
 
 class MixtureAll(FactorAll):

@@ -53,12 +53,7 @@ class RowsWork(contract.Work):
     def _prepare(self, model: Any) -> None:
         targets = getattr(self.question, "targets", ())
         self._keep: list[Variable] = [model.variables[v] for v in targets]  # the target, if any
-
-    @property
-    def _target(self) -> Discrete | None:
-        target = next(iter(self._keep), None)
-        assert target is None or isinstance(target, Discrete)  # the model has checked it
-        return target
+        self._target: Any = self._keep[0] if self._keep else None  # discrete: the model checks it
 
     @cached_property
     def _complete(self) -> PlannedSlice:

@@ -422,7 +422,9 @@ def likelihood_weighting(
         what = f"{n:,} samples of {len(targets)} variables and their weights take"
         check_memory(what, numbers, "Draw fewer samples, or give a standard_error.")
     trimmed, _ = evidence.split()
-    nodes = _relevant(nodes, targets, trimmed)
+    parents = {node.variable: node.parents for node in nodes}
+    wanted = ancestral_set(parents, [*targets, *trimmed.columns, *trimmed.likelihoods])
+    nodes = [node for node in nodes if node.variable in wanted]
     chunks = _chunks(nodes, targets, trimmed, n, random_generator(random_state))
     result = _drawn(chunks, standard_error)
     if result is None:
@@ -502,13 +504,6 @@ def _chunks(
                 # Shape (1, n_states): the evidence has one row.
                 log_weights += evidence.likelihoods[variable][0][columns[variable]]
         yield {target: columns[target] for target in targets}, log_weights
-
-
-def _relevant(nodes: Sequence[Any], targets: Sequence[Variable], evidence: Evidence) -> list[Any]:
-    """Return the nodes of the targets, the evidence and all their ancestors, parents first."""
-    parents = {node.variable: node.parents for node in nodes}
-    wanted = ancestral_set(parents, [*targets, *evidence.columns, *evidence.likelihoods])
-    return [node for node in nodes if node.variable in wanted]
 
 
 # -------------------------- The solver that draws complete rows: all variables, given the evidence

@@ -158,12 +158,6 @@ class Reduction:
             for v in scope:
                 self._of[v].add(scope)
 
-    def _take(self, scope: tuple[int, ...]) -> Cost:
-        """Remove the table of a scope from the costs, and return both."""
-        for v in scope:
-            self._of[v].discard(scope)
-        return scope, self._costs.pop(scope)
-
     def _neighbours(self, v: int) -> tuple[int, ...]:
         return tuple(sorted(set(itertools.chain.from_iterable(self._of[v])) - {v}))
 
@@ -188,7 +182,9 @@ class Reduction:
             scope = (*around, v)
             total = np.zeros([self.cards[w] for w in scope])
             for narrower in sorted(self._of[v]):
-                total = total + _aligned(self._take(narrower), scope)
+                for w in narrower:
+                    self._of[w].discard(narrower)
+                total = total + _aligned((narrower, self._costs.pop(narrower)), scope)
             self._trace.append((scope, total))
             self._add((around, total.min(axis=-1)))
             for w in around:

@@ -332,7 +332,7 @@ class Chain(Messages):
     def behind(self, part: Part) -> Floats:
         """Return log likelihoods of the joint states by all evidence of a part that is split."""
         logs = self.judged(part.evidence)
-        network = self.split(part).behind
+        _, network = self.split(part)
         if network is None:
             return logs
         scope: list[Any] = [v for v in self.program(part).now if v in network]
@@ -353,7 +353,7 @@ class Chain(Messages):
             # observed, which sum to one.
             split = self.split(part) if algebra is SUM else None
             if split is not None:
-                logs = slice_logs(split.ahead, Evidence(1, {}), program.scope)
+                logs = slice_logs(split[0], Evidence(1, {}), program.scope)
                 likelihood[rows] = self.behind(part)
             else:
                 what = "A matrix for each slice, as evidence bears on two, takes"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,21 +271,6 @@ class States:
         return place
 
 
-class Split(NamedTuple):
-    """A slice as the product of one matrix and of likelihoods of the states that it hands on.
-
-    Attributes
-    ----------
-    ahead : BayesianNetwork or None
-        The CPDs that give the matrix.
-    behind : BayesianNetwork or None
-        Those of everything observed, given the variables that are handed on.
-    """
-
-    ahead: BayesianNetwork | None
-    behind: BayesianNetwork | None
-
-
 class Program:
     """A slice that hands on given variables.
 
@@ -327,11 +312,18 @@ class Program:
         out = np.where(allowed, logs.reshape(len(logs), -1)[:, place], -np.inf)
         return np.asarray(out[:, 0] if is_first else out)
 
-    def split(self, observed: Sequence[Variable]) -> Split | None:
+    def split(self, observed: Sequence[Variable]) -> Sequence[BayesianNetwork | None] | None:
         """Return the slice as a matrix and likelihoods, None if the observed depend on both slices.
 
         The slice is split if the observed variables are independent of earlier slices, and of all
         else that decides the variables handed on, given these variables.
+
+        Returns
+        -------
+        ahead : BayesianNetwork or None
+            The CPDs that give the matrix.
+        behind : BayesianNetwork or None
+            Those of everything observed, given the variables that are handed on.
         """
         parents = {cpd.variable: cpd.parents for cpd in self.network.cpds}
         ahead = ancestral_set(parents, self.scope)
@@ -343,5 +335,4 @@ class Program:
         roots = {p for cpd in cpds for p in cpd.parents if p in self.now}
         behind = [*(Given(v) for v in self.now if v in roots), *cpds]
         deciding = [cpd for cpd in self.network.cpds if cpd.variable in ahead]
-        networks = [BayesianNetwork(blocks) if blocks else None for blocks in (deciding, behind)]
-        return Split(*networks)
+        return [BayesianNetwork(blocks) if blocks else None for blocks in (deciding, behind)]
