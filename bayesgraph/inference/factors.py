@@ -494,34 +494,18 @@ def multiply(potentials: Sequence[Potential]) -> Potential:
     no_rows = np.zeros((*lead, 0, len(variables))), np.zeros((*lead, 0))
     product = GaussianFactor(scope, variables, constant, *no_rows)
     for gaussian in gaussians:
-        product = _with_rows(product, gaussian, lead)
+        m = gaussian.targets.shape[-1]
+        loadings = np.zeros((*lead, m, len(variables)))
+        place = [variables.index(v) for v in gaussian.variables]
+        loadings[..., place] = align(gaussian.loadings, gaussian.scope, scope)
+        targets = np.broadcast_to(align(gaussian.targets, gaussian.scope, scope), (*lead, m))
+        product.loadings = np.concatenate([product.loadings, loadings], axis=-2)
+        product.targets = np.concatenate([product.targets, targets], axis=-1)
         # Many rows of A over few variables are equivalent to at most n rows. To reduce them takes
         # n reflections, so it is done only when there are far more.
         if product.targets.shape[-1] > 2 * len(variables) + 8:
             product = product.compressed()
     return product
-
-
-def _with_rows(
-    product: GaussianFactor, other: GaussianFactor, lead: tuple[int, ...]
-) -> GaussianFactor:
-    """Append the rows of A and b of another factor to those of a product.
-
-    The product's log constant already includes that of the other factor. `lead` is the shape of the
-    product's batch axis and discrete axes.
-    """
-    place = [product.variables.index(v) for v in other.variables]
-    m = other.targets.shape[-1]
-    loadings = np.zeros((*lead, m, len(product.variables)))
-    loadings[..., place] = align(other.loadings, other.scope, product.scope)
-    targets = np.broadcast_to(align(other.targets, other.scope, product.scope), (*lead, m))
-    return GaussianFactor(
-        product.scope,
-        product.variables,
-        product.log_constant,
-        np.concatenate([product.loadings, loadings], axis=-2),
-        np.concatenate([product.targets, targets], axis=-1),
-    )
 
 
 def _reflected(

@@ -797,11 +797,6 @@ class NumberMixture(Displayed):
         parts = [(weights, components.of(places)) for weights, components in self.parts]
         return NumberMixture(chosen, parts, self.log_evidence)
 
-    def _kinds(self) -> str:
-        count = len(self.weights)
-        kinds = ", ".join(self.kinds)
-        return kinds if count == 1 else f"a mixture of {count} distributions ({kinds})"
-
     def _points(self, x: ArrayLike) -> Floats:
         """Return the points of a density, shape (..., n)."""
         points = np.asarray(x, dtype=np.float64)
@@ -824,7 +819,9 @@ class NumberMixture(Displayed):
 
     def _display(self) -> DisplayTable:
         names = ", ".join(str(variable.name) for variable in self.variables)
-        title = f"p({names}): {self._kinds()}"
+        count, kinds = len(self.weights), ", ".join(self.kinds)
+        what = kinds if count == 1 else f"a mixture of {count} distributions ({kinds})"
+        title = f"p({names}): {what}"
         if len(self.variables) == 1:
             low, high = self.interval()
             rows = [
@@ -1180,18 +1177,13 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         """
         size, random = whole_number("n", "rows", n, 0), random_generator(random_state)
         weights = self.weights
-        # Components are numbered through all parts: sorted, those of a part are side by side.
         chosen = np.sort(random.choice(len(weights), size, p=weights))
-        ends = np.cumsum([len(shares) for shares, _ in self.parts])
-        splits = np.searchsorted(chosen, ends)
-        # Within a part components are numbered from zero again.
-        drawn = [
-            components.sample(of_part - (end - len(shares)), random)
-            for (shares, components), of_part, end in zip(
-                self.parts, np.split(chosen, splits[:-1]), ends.tolist(), strict=True
-            )
-            if len(of_part)
-        ]
+        drawn, begin = [], 0  # components are numbered through all parts
+        for shares, components in self.parts:
+            of_part = chosen[(chosen >= begin) & (chosen < begin + len(shares))]
+            if len(of_part):
+                drawn.append(components.sample(of_part - begin, random))
+            begin += len(shares)
         if not drawn:
             return scipy.sparse.csr_array((0, len(self)))
         # Shuffled, as rows were sorted by component.

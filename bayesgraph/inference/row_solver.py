@@ -85,13 +85,15 @@ class RowsWork(contract.Work):
                 result = logs
             else:
                 result[chosen] = logs[:, None] if target is None else logs
-        if target is None:
-            return result[:, 0]
+        return result[:, 0] if target is None else self._ruled_out(result, rows)
+
+    def _ruled_out(self, logs: Floats, rows: Evidence) -> Floats:
+        """Return logs with minus infinity for states that observations of the target rule out."""
+        target = self._target
         if target in rows:
-            # Rows that observe the target rule out its other states; the code -1 is missing.
-            codes = rows.columns[target][:, None]
-            result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
-        return result
+            codes = rows.columns[target][:, None]  # -1 is missing
+            logs[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
+        return logs
 
     def _blocks(
         self, evidence: Evidence
@@ -373,27 +375,18 @@ class Rows(contract.Solver):
 # of the conditionals before the exponents are applied.
 
 
-class TemperedRows(contract.Work):
+class TemperedRows(RowsWork):
     """Prepared query for the class scores of a batch of rows.
 
     A score is the sum of log conditionals times exponents: log P(class | row) up to a constant for
     each row.
     """
 
-    def run(self, case: contract.Case, memory_limit: float | None = None) -> Floats:
-        return self.run_rows(case.evidence(self.model.variables))
-
     def run_rows(self, rows: Evidence) -> Floats:
-        model = self.model
-        target = model.target
-        result: Floats = model.log_scores(rows)
-        if target in rows.likelihoods:
-            result += rows.likelihoods[target]
-        # Rows that observe the class rule out its other states; the code -1 is missing.
-        if target in rows:
-            codes = rows.columns[target][:, None]
-            result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
-        return result
+        result: Floats = self.model.log_scores(rows)
+        if self._target in rows.likelihoods:
+            result += rows.likelihoods[self._target]
+        return self._ruled_out(result, rows)
 
 
 class Tempered(Factors):

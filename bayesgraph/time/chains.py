@@ -296,8 +296,9 @@ class Chain(Messages):
     def program(self, part: Part) -> Program:
         """Return the compiled slice of a part."""
         handed = self.sequences.handed
-        made = part.network._memo.get(("program", handed), lambda: Program(part.network, handed))
-        program: Program = made
+        program: Program = part.network._memo.get(
+            ("program", handed), lambda: Program(part.network, handed)
+        )
         return program
 
     def split(self, part: Part) -> Any:
