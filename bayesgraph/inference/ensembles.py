@@ -42,7 +42,6 @@ from bayesgraph.inference.results import (
     MixedPosterior,
     NumberMixture,
     Posterior,
-    joined,
 )
 
 # -------------------------------------------- Weighted means of the posteriors of several networks
@@ -76,9 +75,9 @@ def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> 
         Posterior: _posterior,
         MixedPosterior: _joint,
         ItemsMixture: _items,
+        NumberMixture: _numbers,
     }
-    # What is left is of the type NumberMixture.
-    return by_type.get(type(answers[0]), joined)(answers, shares, log_evidence)
+    return by_type[type(answers[0])](answers, shares, log_evidence)
 
 
 def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float) -> Posterior:
@@ -91,13 +90,25 @@ def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float
 
 def _items(answers: Sequence[ItemsMixture], shares: Floats, log_evidence: float) -> ItemsMixture:
     """Return the mixture of mixtures of distributions of counts; see `averaged`."""
-    parts = [
-        (share * weights, components)
-        for answer, share in zip(answers, shares, strict=True)
+    return ItemsMixture(answers[0].variable, _parts(answers, shares, 1.0), log_evidence)
+
+
+def _numbers(
+    answers: Sequence[NumberMixture], shares: Floats, log_evidence: float
+) -> NumberMixture:
+    """Return the mixture of mixtures of numbers; see `averaged`."""
+    parts = _parts(answers, shares, float(sum(shares)))  # the sum is one, but for rounding
+    return NumberMixture(answers[0].variables, parts, log_evidence)
+
+
+def _parts(answers: Sequence[Any], shares: Floats, total: float) -> list[tuple[Floats, Any]]:
+    """Return the components of all mixtures, with their weights times share over total."""
+    return [
+        (share * weights / total, components)
+        for answer, share in zip(answers, shares.tolist(), strict=True)
         for weights, components in answer.parts
         if share > 0
     ]
-    return ItemsMixture(answers[0].variable, parts, log_evidence)
 
 
 def _joint(
@@ -118,8 +129,9 @@ def _joint(
         if not len(possible):  # all networks rule the state out
             mixtures.append(None)
             continue
-        parts = [answers[s].given(state) for s in possible.tolist()]
-        mixtures.append(joined(parts, weights[possible] / weights[possible].sum(), log_evidence))
+        numbers = [answers[s].given(state) for s in possible.tolist()]
+        relative = weights[possible] / weights[possible].sum()
+        mixtures.append(_numbers(numbers, relative, log_evidence))
     return MixedPosterior(discrete, mixtures)
 
 

@@ -144,20 +144,16 @@ def _posterior_of(model: Any, case: Case, memory_limit: float | None, name: Any)
     check_target(model, model.variables[index])
     posterior = model._answer(Joint((index,)), case, memory_limit)
     if posterior is None:
-        raise impossible_case(model.variables, case)
-    return posterior
-
-
-def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvidenceError:
-    """Return the error for evidence of probability zero; its message lists the evidence."""
-    values: dict[Any, Any] = {}
-    for index, value in case.hard.items():
-        variable = variables[index]
-        values[variable.name] = (
-            variable.states[int(value)] if isinstance(variable, Discrete) else value
+        hard = {model.variables[v]: value for v, value in case.hard.items()}
+        values = {
+            v.name: v.states[int(value)] if isinstance(v, Discrete) else value
+            for v, value in hard.items()
+        }
+        values |= {model.names[v]: np.exp(logs) for v, logs in case.soft.items()}
+        raise ImpossibleEvidenceError(
+            f"The model gives probability zero to the evidence {values!r}."
         )
-    values |= {variables[index].name: np.exp(logs) for index, logs in case.soft.items()}
-    return ImpossibleEvidenceError(f"The model gives probability zero to the evidence {values!r}.")
+    return posterior
 
 
 class FactorBest(Work):

@@ -983,27 +983,6 @@ class Assignment(Displayed, Mapping[Name, Any]):
         )
 
 
-def joined(answers: Sequence[NumberMixture], shares: Floats, log_evidence: float) -> NumberMixture:
-    """Return the mixture of several mixtures of the same variables.
-
-    Parameters
-    ----------
-    answers : sequence of NumberMixture
-        At least one.
-    shares : ndarray, shape (number of answers,)
-        Their weights, which sum to one.
-    log_evidence : float
-    """
-    total = float(sum(shares))  # one, but for rounding
-    parts = [
-        (share * weights / total, components)
-        for answer, share in zip(answers, shares.tolist(), strict=True)
-        for weights, components in answer.parts
-        if share > 0
-    ]
-    return NumberMixture(answers[0].variables, parts, log_evidence)
-
-
 # ------------------------ Posteriors of vectors of counts: mixtures of distributions of many items
 
 
