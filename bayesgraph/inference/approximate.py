@@ -36,10 +36,8 @@ _OPTIONS = {
 
 def _targets(model: Any, question: Any, pattern: contract.Pattern) -> Sequence[int]:
     """Return the indices of the targets; of all unobserved variables if the query names none."""
-    if question.targets is not None:
-        targets: Sequence[int] = question.targets
-        return targets
-    return [v for v in range(len(model.variables)) if v not in pattern.observed]
+    free = [v for v in range(len(model.variables)) if v not in pattern.observed]
+    return free if question.targets is None else question.targets
 
 
 class _ApproximateWork(contract.Work):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats, is_sparse, log_of
 from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Continuous, Name, Variable
+from bayesgraph.core.variables import Continuous, Variable
 from bayesgraph.inference import sensitivity
 from bayesgraph.inference.contract import (
     All,
@@ -264,6 +264,8 @@ class MixtureBest(_EnsembleWork):
         """
         log_weights = np.array([member.log_weight for member in self.members])
         answers = [answer_of(m, Best(), case, memory_limit) for m in self.members]
+        model = self.model
+        evidence = case.evidence(model.variables)
         # More than n from each network, as the lists of networks differ; then four times as many.
         k = max(8, 2 * n)
         while True:
@@ -279,7 +281,13 @@ class MixtureBest(_EnsembleWork):
             candidates = list(distinct.values())
             if not candidates:
                 return []
-            logs = self._log_probabilities(case, names, candidates)
+            # A batch of rows: in each the evidence of the case, and one of the candidates.
+            size = len(candidates)
+            columns = {v: np.repeat(c, size, axis=0) for v, c in evidence.columns.items()}
+            for name, column in zip(names, zip(*candidates, strict=True), strict=False):
+                variable = model.variable(name)
+                columns[variable] = np.array([variable.index(value) for value in column])
+            logs = model._log_evidence_rows(Evidence(size, columns, evidence.likelihoods))
             # No assignment beyond the candidates exceeds the bound. A list shorter than k is
             # complete: its network gives all others probability zero.
             last = [best[-1].log_probability if len(best) == k else -np.inf for best in lists]
@@ -332,20 +340,6 @@ class MixtureBest(_EnsembleWork):
         merged = {**best, **values}
         order = [v.name for v in model.variables if v.name in merged]
         return Assignment({name: merged[name] for name in order}, best.log_probability)
-
-    def _log_probabilities(
-        self, case: Case, names: tuple[Name, ...], values: list[tuple[Any, ...]]
-    ) -> Floats:
-        """Return log P(assignment, evidence) under the mixture."""
-        model = self.model
-        # A batch of rows: in each the evidence of the case, and one of the assignments.
-        row = case.evidence(model.variables)
-        columns = {v: np.repeat(c, len(values), axis=0) for v, c in row.columns.items()}
-        for name, column in zip(names, zip(*values, strict=True), strict=False):
-            variable = model.variable(name)
-            columns[variable] = np.array([variable.index(value) for value in column])
-        logs: Floats = model._log_evidence_rows(Evidence(len(values), columns, row.likelihoods))
-        return logs
 
 
 class MixtureDraw(_EnsembleWork):

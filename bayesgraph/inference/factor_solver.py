@@ -423,18 +423,15 @@ class LeafJoint(Work):
         # The probabilities of the joint configurations of `_axes`, and the mixtures of the numbers
         # that are no leaves in each of them.
         weights, numbers = results.divided_posterior(posterior)
-        cells = self._cells(case, len(weights))
-        mixture = partial(self._mixture, numbers, cells, log_evidence)
-        return _by_state(self._discrete, weights, log_evidence, mixture)
-
-    def _cells(self, case: Case, n: int) -> Mapping[Variable, NDArray[np.intp]]:
-        """Return the configuration of each leaf's parents in each of n joint configurations."""
-        shape = [v.cardinality for v in self._axes]
+        n, shape = len(weights), [v.cardinality for v in self._axes]
         # Of each axis the state codes in all configurations; the last axis varies fastest.
         states = np.unravel_index(np.arange(n), shape) if shape else ()
         codes = dict(zip(self._axes, states, strict=True))
         codes |= {p: np.full(n, case.hard[index]) for p, index in self._observed.items()}
-        return {leaf: parent_cells(cpd, codes, n) for leaf, cpd in self._cpds.items()}
+        # The configuration of each leaf's parents in each of the joint configurations.
+        cells = {leaf: parent_cells(cpd, codes, n) for leaf, cpd in self._cpds.items()}
+        mixture = partial(self._mixture, numbers, cells, log_evidence)
+        return _by_state(self._discrete, weights, log_evidence, mixture)
 
     def _mixture(
         self,
@@ -447,7 +444,7 @@ class LeafJoint(Work):
         """Return the posterior of the numbers in some configurations; see `_by_state`.
 
         `rows` are the configurations, and `weights` their weights. `numbers` has the
-        mixtures of other numbers in all configurations, and `cells` is what `_cells` returns.
+        mixtures of other numbers, and `cells` the configurations of the parents of each leaf.
         """
         vector = self._continuous[0]
         if isinstance(vector, CountVector):  # then it is the only target

@@ -140,11 +140,22 @@ class RowsWork(contract.Work):
 
         `submodel` is the submodel of the whole stretch, in which rows are given by their places.
         """
-        # Rows in which nothing must be summed out of tables.
+        # Rows in which nothing must be summed out of tables; the others are called open.
         complete = np.ones(rows.n_rows, dtype=bool)
         for variable in submodel.slice.blocking:
             complete &= rows.observed_rows(variable)
-        for group, is_open, in_one_program in self._groups(complete, rows, together):
+        closed, others = np.flatnonzero(complete), np.flatnonzero(~complete)
+        # Groups of rows, whether they are open, and whether one program answers them. It works
+        # through whole tables for each row: where they are large, the rows that observe the same
+        # variables are a group, of which elimination reads only the entries that agree with them.
+        groups = [(others, True, together)]
+        if together and len(others):
+            alike = self._alike(rows.rows(others))
+            # Where one program is faster `alike` is empty, and the group stays.
+            groups = [(others[places], True, False) for places in alike] or groups
+        for group, is_open, in_one_program in ((closed, False, False), *groups):
+            if not len(group):
+                continue
             # Tables are largest for rows that lack all variables that some of them lack.
             reduced = rows.without(submodel.slice.blocking) if is_open else rows
             # (): open rows have variables to sum out of tables, which `reduced` lacks; all others
@@ -159,24 +170,6 @@ class RowsWork(contract.Work):
                     yield chosen, block, None
                 else:
                     yield chosen, block, submodel if is_whole else self._submodel(block, partial)
-
-    def _groups(
-        self, complete: NDArray[np.bool_], rows: Evidence, together: bool
-    ) -> list[tuple[NDArray[np.intp], bool, bool]]:
-        """Return groups of rows, whether they are open, and whether one program answers them.
-
-        Open rows are those in which variables must be summed out of tables; `complete` marks the
-        others. One program works through whole tables for each row: where they are large, the rows
-        that observe the same variables are a group, of which elimination reads only the entries
-        that agree with the observations.
-        """
-        closed, others = np.flatnonzero(complete), np.flatnonzero(~complete)
-        groups = [(others, True, together)]
-        if together and len(others):
-            alike = self._alike(rows.rows(others))
-            # Where one program is faster `alike` is empty, and the group stays.
-            groups = [(others[places], True, False) for places in alike] or groups
-        return [group for group in ((closed, False, False), *groups) if len(group[0])]
 
     def _alike(self, rows: Evidence) -> list[NDArray[np.intp]]:
         """Return the groups of rows that observe the same variables; none if one program is faster.
