@@ -411,15 +411,12 @@ class Posterior(Displayed, Mapping[State, float]):
                 row.append(f"[{low:.4f}, {high:.4f}]")
         note = more(len(self), len(rows), "states")
         title = f"P({', '.join(map(str, self.names))})"
-        lines = [line for line in (self._summary(), note, self.note, error) if line]
+        summary = ""
+        if len(self.variables) == 1 and isinstance(self.variables[0], Binned) and len(self) > 1:
+            median, half = (interval_text(*self.range(share)) for share in (0.0, _HALF))
+            summary = f"median in {median}, at least half in {half}"
+        lines = [line for line in (summary, note, self.note, error) if line]
         return DisplayTable(title, rows, bars=probabilities, note="\n".join(lines))
-
-    def _summary(self) -> str:
-        """Return median and range of a number with several intervals as a line; else nothing."""
-        if len(self.variables) > 1 or not isinstance(self.variables[0], Binned) or len(self) < 2:
-            return ""
-        median, half = (interval_text(*self.range(share)) for share in (0.0, _HALF))
-        return f"median in {median}, at least half in {half}"
 
 
 def _places(variables: Sequence[Discrete | Continuous], names: Sequence[Name]) -> list[int]:
@@ -747,7 +744,14 @@ class NumberMixture(Displayed):
         if not (math.isfinite(low) and math.isfinite(high)):
             return math.nan
         if self.whole:
-            return self._whole_quantile(probability, math.floor(low), math.ceil(high))
+            below, last = max(math.floor(low), 0) - 1, math.ceil(high)
+            while last - below > 1:  # below < quantile <= last
+                middle = (below + last) // 2
+                if float(self.cdf(middle)) >= probability:
+                    last = middle
+                else:
+                    below = middle
+            return float(last)
 
         # The root is searched as a fraction of the way, so that the unit does not matter.
         def excess(share: float) -> float:
@@ -761,17 +765,6 @@ class NumberMixture(Displayed):
         # With so small an absolute tolerance the relative one ends the search.
         share = scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
         return low + float(share) * (high - low)
-
-    def _whole_quantile(self, probability: float, low: int, high: int) -> float:
-        """Return the quantile of a count by bisection; it lies from `low` to `high`."""
-        low = max(low, 0) - 1  # from here on low < quantile <= high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if float(self.cdf(middle)) >= probability:
-                high = middle
-            else:
-                low = middle
-        return float(high)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:
         """Return the central credible interval of the given probability, for a single variable."""
@@ -1097,18 +1090,14 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         length : int, optional
             Sum of the counts; left out where items are present or absent.
         """
-        return self.probabilities * self._length(length)
-
-    def _length(self, length: int | None) -> int:
-        """Return the checked sum of the counts; 1 where items are present or absent."""
         if self.presence and length is None:
-            return 1
+            return self.probabilities
         if self.presence or length is None:
             raise EvidenceError(
                 f"length= is the number of items of {self.variable.name!r}, and needed where they "
                 f"are counted; where they are present or absent there is none. Got {length!r}."
             )
-        return whole_number("length", "items", length, 0)
+        return self.probabilities * whole_number("length", "items", length, 0)
 
     def log_probability(self, counts: Mapping[Name, float]) -> float:
         """Return the natural log of the probability of all counts, given their sum.

@@ -325,16 +325,6 @@ class _Search:
         )
         self._least = self._pool.value[0]
 
-    def _tighten(self) -> None:
-        """Raise the bound of the root until it hardly moves."""
-        # Propagation only: no backtracks, steps, slack or tolerance.
-        gain, effort = math.inf, Effort(0, 0, _ROOT_SWEEPS, 0.0, 0.0)
-        while gain > _GAIN * abs(self._lower) and not self._is_late():
-            self._guide.dirty[:] = 1.0
-            upper = self._upper - self._slack
-            lower = propagate(self._costs, self._root, self._guide, self._lower, upper, effort)
-            gain, self._lower = lower - self._lower, lower
-
     def _dive(self, decisions: Ints, left: int) -> tuple[int, list[tuple[float, int, Ints]]]:
         """Search below some decisions; return the number of nodes, and the nodes that are left.
 
@@ -369,7 +359,14 @@ class _Search:
     def run(self) -> Ranking:
         """Search until the best assignments are proved, or the budget is spent."""
         self._improve(10 * len(self._current))
-        self._tighten()
+        # Raise the bound of the root until it hardly moves, by propagation only: no backtracks,
+        # steps, slack or tolerance.
+        gain, effort = math.inf, Effort(0, 0, _ROOT_SWEEPS, 0.0, 0.0)
+        while gain > _GAIN * abs(self._lower) and not self._is_late():
+            self._guide.dirty[:] = 1.0
+            upper = self._upper - self._slack
+            lower = propagate(self._costs, self._root, self._guide, self._lower, upper, effort)
+            gain, self._lower = lower - self._lower, lower
         # Open nodes: the bound, minus the number of decisions, a tie-breaker, the decisions.
         heap: list[tuple[float, int, int, Ints]] = []
         if self._lower < np.inf:

@@ -880,8 +880,7 @@ class Stream:
         if gain == -math.inf:
             raise impossible(evidence)
         if not self.n_slices:
-            told: Mapping[Name, Any] = as_mapping(evidence) if self._entered else {}
-            self._entered = {v: told.get(v.name) for v in self._entered}
+            self._entered = {v: as_mapping(evidence).get(v.name) for v in self._entered}
         self._last = evidence, settings, self._message, self.n_slices, self._recent
         self._message, self._recent = message, recent
         self.log_likelihood += gain
