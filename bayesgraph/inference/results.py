@@ -827,12 +827,7 @@ class NumberMixture(Displayed):
         shown = [str(variable.name) for variable in self.variables[:_MAX_COVARIANCES]]
         covariance = self.covariance[:, : len(shown)]  # all rows, of the first columns
         table = [
-            (
-                str(v.name),
-                rounded(mean, 6),
-                rounded(std, 6),
-                *(rounded(number, 6) for number in row),
-            )
+            (str(v.name), *(rounded(number, 6) for number in (mean, std, *row)))
             for (v, mean, std), row in zip(moments, covariance, strict=True)
         ]
         header = ("", "mean", "sd", *(f"cov(·, {name})" for name in shown))

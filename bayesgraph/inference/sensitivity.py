@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -606,23 +607,15 @@ class FindingRetractions(Work):
 
     def run(self, case: Case, memory_limit: float | None = None) -> Conflict | None:
         """Return the conflict; None if the findings exclude each other."""
-        model = self.model
-
-        def log_mass(some: Case) -> float:
-            """Return the log probability of some findings, not normalised for a factor graph."""
-            return float(model._answer(Mass(), some, memory_limit))
-
-        joint = log_mass(case)
+        model, ask = self.model, partial(self.model._answer, memory_limit=memory_limit)
+        joint = ask(Mass(), case)  # not normalised for a factor graph
         if joint == -np.inf:
             return None
-        total = log_mass(Case({}))  # log of the normaliser, not 0 for a factor graph
+        total = ask(Mass(), Case({}))  # log of the normaliser, not 0 for a factor graph
         numbers = sorted({*case.hard, *case.soft})
         # The posterior of each variable given the other findings.
-        others: dict[int, Any] = {
-            v: model._answer(Joint((v,), whole=True), case.without(v), memory_limit)
-            for v in numbers
-        }
-        alone = {v: log_mass(_only(case, v)) - total for v in numbers}  # log P(finding)
+        others = {v: ask(Joint((v,), whole=True), case.without(v)) for v in numbers}
+        alone = {v: ask(Mass(), _only(case, v)) - total for v in numbers}  # log P(finding)
         # `alone` is divided by the total, which cancels between the other two.
         losses = {v: alone[v] + others[v].log_evidence - joint for v in numbers}
         measure = sum(alone.values()) + total - joint
