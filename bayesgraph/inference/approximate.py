@@ -17,7 +17,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract
 from bayesgraph.inference.elimination import planned_slice
-from bayesgraph.inference.factor_solver import slice_of_case
+from bayesgraph.inference.factor_solver import plan_of_factors
 from bayesgraph.inference.loopy import loopy_belief_propagation
 from bayesgraph.inference.results import Marginals, Posterior
 from bayesgraph.inference.sampling import WeightedSamples, likelihood_weighting
@@ -121,12 +121,8 @@ class Loopy(contract.Solver):
         return bool(question.method == LOOPY)
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        scopes = slice_of_case(model, pattern, _targets(model, question, pattern)).slice.scopes
-        # Nothing is eliminated: a step stands for the messages of one factor, whichever variable it
-        # names. Two passes are the least: one message each way along every edge.
-        return contract.Plan(
-            tuple(contract.PlanStep(scope[-1], scope) for scope in scopes if scope), passes=2
-        )
+        # Two passes are the least: one message each way along every edge.
+        return plan_of_factors(model, pattern, _targets(model, question, pattern), passes=2)
 
 
 class Weighting(contract.Solver):

@@ -24,6 +24,7 @@ from bayesgraph.inference.contract import (
     Mass,
     Pattern,
     Plan,
+    PlanStep,
     Retractions,
     Solver,
     Taken,
@@ -60,6 +61,16 @@ def slice_of_case(model: Any, pattern: Pattern, keep: Sequence[int]) -> PlannedS
     columns = {variables[v]: nothing for v in pattern.observed}
     soft = {v: nothing for v in (variables[u] for u in pattern.soft) if isinstance(v, Discrete)}
     return planned_slice(model, Evidence(1, columns, soft), (), [variables[v] for v in keep])
+
+
+def plan_of_factors(model: Any, pattern: Pattern, keep: Sequence[int], passes: int = 1) -> Plan:
+    """Return a plan that eliminates nothing: a step stands for one factor of the submodel.
+
+    The sizes of tables are as they come, whichever variable a step names.
+    """
+    scopes = slice_of_case(model, pattern, keep).slice.scopes
+    steps = tuple([PlanStep(scope[-1], scope) for scope in scopes if scope])
+    return Plan(steps, passes=passes)
 
 
 def leaves_of(model: Any, targets: Iterable[int], pattern: Pattern) -> Mapping[Variable, Any]:

@@ -160,8 +160,7 @@ class ProductComponents:
     def means(self) -> Floats:
         """Means; see Components."""
         means = np.concatenate([block.means for _, block in self.blocks], axis=1)
-        # The argsort of a permutation is its inverse: from the order of blocks to that of numbers.
-        return np.asarray(means[:, np.argsort(self._order)])
+        return np.asarray(means[:, self._order])
 
     @property
     def covariances(self) -> Floats:
@@ -174,9 +173,10 @@ class ProductComponents:
         return covariances
 
     @property
-    def _order(self) -> list[int]:
-        """The index of each number, block after block."""
-        return [place for places, _ in self.blocks for place in places]
+    def _order(self) -> NDArray[np.intp]:
+        """Where each number is, block after block."""
+        # The argsort of a permutation is its inverse: from the order of blocks to that of numbers.
+        return np.argsort([place for places, _ in self.blocks for place in places])
 
     def log_density(self, points: Floats) -> Floats:
         """Return the sums of the blocks' log densities; see Components."""
@@ -196,8 +196,7 @@ class ProductComponents:
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
         """Return draws; see Components."""
         drawn = np.concatenate([block.sample(chosen, random) for _, block in self.blocks], axis=1)
-        # From the order of blocks to that of the numbers.
-        return np.asarray(drawn[:, np.argsort(self._order)])
+        return np.asarray(drawn[:, self._order])
 
     def of(self, places: Sequence[int]) -> Components:
         """Return the distributions of some of the numbers; see Components."""
@@ -555,9 +554,8 @@ class Marginals(Displayed, Mapping[Name, Any]):
         return f"Marginals of {len(self)} variables{evidence}"
 
     def _note(self, shown: int) -> str:
-        notes = [more(len(self), shown, "variables")]
-        notes += [str(self.approximation)] if self.approximation is not None else []
-        return "\n".join(note for note in notes if note)
+        report = "" if self.approximation is None else str(self.approximation)
+        return "\n".join(filter(None, [more(len(self), shown, "variables"), report]))
 
     def _lines(self, name: Name) -> list[tuple[str, str, float]]:
         """Return the lines that show a posterior: a label, a number and the length of the bar.

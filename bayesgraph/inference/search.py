@@ -27,7 +27,7 @@ from bayesgraph.core.variables import Discrete
 from bayesgraph.inference import contract
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.elimination import completed, discrete_tables
-from bayesgraph.inference.factor_solver import FactorBest, slice_of_case
+from bayesgraph.inference.factor_solver import FactorBest, plan_of_factors
 from bayesgraph.inference.results import Assignment
 from bayesgraph.inference.search_kernels import (
     Costs,
@@ -252,8 +252,8 @@ class _Search:
         Number of assignments to find.
     budget : Budget
     memory_limit : float, optional
-    begun : float
-        When the time of the budget began.
+    end : float
+        When the time of the budget ends.
     """
 
     def __init__(
@@ -262,15 +262,15 @@ class _Search:
         k: int,
         budget: contract.Budget,
         memory_limit: float | None,
-        begun: float,
+        end: float,
     ) -> None:
-        self._begun, self._budget = begun, budget
+        self._budget, self._end = budget, end
         cards = [reduction.cards[v] for v in reduction.left]
         self._costs, constant, n_numbers = _flat(cards, reduction)
         self._constant = reduction.constant + constant
         n, states = len(cards), len(self._costs.single)  # numbers of variables, of all their states
         self._work = 1 + len(self._costs.cost) + states  # numbers that one sweep looks at
-        self._steps, self._end = budget.max_steps, budget.max_seconds or math.inf
+        self._steps = budget.max_steps
         # Without a number of steps the time decides or, if that is not limited either, the work.
         if self._steps is None:
             is_timed = budget.max_seconds is not None
@@ -310,7 +310,7 @@ class _Search:
         return _EQUAL * (1.0 + abs(scale) + abs(self._constant))
 
     def _is_late(self) -> bool:
-        return perf_counter() - self._begun >= self._end
+        return perf_counter() >= self._end
 
     def _improve(self, steps: int) -> None:
         """Look for better assignments by tabu search, of `steps` changes, and add them to the pool.
@@ -418,7 +418,7 @@ def rank(
     memory_limit : float, optional
         Bytes for the nodes of the search.
     """
-    begun = perf_counter()
+    end = perf_counter() + (budget.max_seconds or math.inf)
     reduction = Reduction(cards, costs, _SMALL if k == 1 else 0)
     least = [reduction.constant, *(float(table.min()) for _, table in reduction.costs)]
     if not np.isfinite(least).all():  # a factor without possible entry
@@ -426,7 +426,7 @@ def rank(
     if not reduction.left:
         nothing = np.zeros(0, dtype=np.int64)
         return Ranking([reduction.extended(nothing)], [reduction.constant], reduction.constant)
-    ranking = _Search(reduction, k, budget, memory_limit, begun).run()
+    ranking = _Search(reduction, k, budget, memory_limit, end).run()
     return ranking._replace(states=[reduction.extended(states) for states in ranking.states])
 
 
@@ -571,7 +571,4 @@ class Searching(contract.Solver):
             for v, variable in enumerate(model.variables)
             if v not in pattern.observed and isinstance(variable, Discrete)
         ]
-        scopes = slice_of_case(model, pattern, free).slice.scopes
-        # One step for each factor, as nothing is eliminated: the sizes of tables are as they come.
-        steps = (contract.PlanStep(scope[-1], scope) for scope in scopes if scope)
-        return contract.Plan(tuple(steps))
+        return plan_of_factors(model, pattern, free)
