@@ -649,9 +649,8 @@ class TemporalNetwork(Answering):
             changed = () if asked is network else network.variables
             replaced = [v for v in changed if asked._by_name[v.name] != v]
             cpds = [cpd for each in self.slices for cpd in each if replaced]
-            handed = [p for cpd in cpds for p in cpd.parents if p in self._fixed or lag(p)[1]]
-            parents = {*map(now, handed)}
-            if above := [v.name for v in replaced if v in parents]:
+            static = self._fixed & {p for cpd in cpds for p in cpd.parents}
+            if above := [v.name for v in replaced if v in self._depths or v in static]:
                 raise UnsupportedModelError(
                     f"{quoted(above)} has children in later slices, which take its value: an "
                     "interval or likelihoods of it have no exact answer."
