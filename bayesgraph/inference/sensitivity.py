@@ -241,7 +241,7 @@ def sensitivity_of(
     model: Any,
     question: Slopes,
     posterior: float,
-    parts: Mapping[Any, tuple[Derivatives, Arrays]],
+    parts: Mapping[Any, tuple[Derivatives, Mapping[Any, Any]]],
     slopes_of_weights: Floats | None = None,
 ) -> Sensitivity:
     """Return the derivatives of a posterior.
