@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -120,16 +119,15 @@ def _joint(
     times probability of the state.
     """
     discrete = _posterior([answer.discrete for answer in answers], shares, log_evidence)
-    # A posterior iterates over its joint states, the last variable's states fastest, as do `cells`.
-    cells = itertools.product(*(range(size) for size in discrete.probabilities.shape))
+    tables = np.array([answer.discrete.probabilities.ravel() for answer in answers])
     mixtures: list[NumberMixture | None] = []
-    for state, cell in zip(discrete, cells, strict=True):
-        weights = shares * [float(answer.discrete.probabilities[cell]) for answer in answers]
+    for i, of_state in enumerate(tables.T):
+        weights = shares * of_state
         possible = np.flatnonzero(weights > 0)
         if not len(possible):  # all networks rule the state out
             mixtures.append(None)
             continue
-        numbers = [answers[s].given(state) for s in possible.tolist()]
+        numbers: list[Any] = [answers[s].mixtures[i] for s in possible.tolist()]
         relative = weights[possible] / weights[possible].sum()
         mixtures.append(_numbers(numbers, relative, log_evidence))
     return MixedPosterior(discrete, mixtures)

@@ -514,9 +514,7 @@ def _chunks(
 def _above(model: Any, pattern: contract.Pattern) -> set[Variable]:
     """Return the variables with evidence, and all of their ancestors."""
     # Parents in the order of drawing, in which children of a block are drawn one after the other.
-    parents: dict[Variable, tuple[Variable, ...]] = {
-        node.variable: node.parents for node in model._nodes()
-    }
+    parents: dict[Variable, Any] = {node.variable: node.parents for node in model._nodes()}
     observed = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
     return ancestral_set(parents, observed)
 

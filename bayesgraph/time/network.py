@@ -368,8 +368,8 @@ class TemporalNetwork(Answering):
 
     def _chain(self, sequences: Sequences, first: Any = None) -> Any:
         """Return sequences with the messages of their slices, the first of which may be given."""
-        numbers = [isinstance(now, Continuous) for now, _ in sequences.handed]
-        kind = NumberChain if numbers and all(numbers) else Chain
+        kinds = {isinstance(now, Continuous) for now, _ in sequences.handed}
+        kind = NumberChain if kinds == {True} else Chain
         return kind(sequences, first)
 
     def _read(self, rows: TableLike, options: Any, ahead: int = 0) -> tuple[LongRows, Any]:
@@ -807,12 +807,10 @@ class Stream:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        handed = model._handed
         # Beside states no numbers are handed on; those that later slices depend on are refused.
-        if any(isinstance(now, Discrete) for now, _ in handed):
-            handed = [pair for pair in handed if isinstance(pair[0], Discrete)]
-        self._handed = tuple(handed)
-        names = {now for now, _ in handed}
+        states = [pair for pair in model._handed if isinstance(pair[0], Discrete)]
+        self._handed = tuple(states or model._handed)
+        names = {now for now, _ in self._handed}
         if beside := [v.name for v in model._depths if v not in names]:
             raise UnsupportedModelError(
                 f"A stream hands on states or numbers, not {quoted(beside)} beside states: ask "
