@@ -59,7 +59,7 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
     other intervals have the cost of each change. Numbers whose range the model does not know are
     left out, and stay as they are; so do indicators of missing values, which say so.
     """
-    rules = Rules.of(model, n_values=_GRID)
+    rules = Rules(model, n_values=_GRID)
     flips: Json = {}
     cut = model._cut_numbers
     for index, variable in enumerate(model.variables):

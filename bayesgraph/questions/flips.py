@@ -9,7 +9,7 @@ intervention would do.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -128,7 +128,6 @@ class Choice:
         return np.array([option.cost for option in self.options])
 
 
-@dataclass(frozen=True, eq=False)
 class Rules:
     """What may change, and what it costs; see `flip`.
 
@@ -138,7 +137,7 @@ class Rules:
         What a change of a finding costs; it is 1 for names that are not in the mapping.
     prices : mapping from name to a mapping from value to cost
         Findings that change to these values only.
-    fixed, among : collection of names
+    fixed, among : set of names
         None as `among` means all findings.
     ranges : mapping from name to (low, high)
         Ranges of numbers that the user gave.
@@ -146,24 +145,15 @@ class Rules:
         Number of values that are proposed for a number without intervals.
     """
 
-    weights: Mapping[Name, float]
-    prices: Mapping[Name, Mapping[Any, float]]
-    fixed: Collection[Name]
-    among: Collection[Name] | None
-    ranges: Mapping[Name, tuple[float, float]]
-    n_values: int
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         model: Model,
         costs: Mapping[Name, Any] | None = None,
         fixed: Iterable[Name] = (),
         among: Iterable[Name] | None = None,
         ranges: Mapping[Name, tuple[float, float]] | None = None,
         n_values: int = 2,
-    ) -> Rules:
-        """Return rules about variables of a model, after checking them."""
+    ) -> None:
         for title, names in (("fixed", fixed), ("among", among)):
             if isinstance(names, str):
                 raise EvidenceError(f"{title}= is a list of names; got {names!r}.")
@@ -181,15 +171,12 @@ class Rules:
             finite = [end for end in ends if isinstance(end, _NUMBERS) and math.isfinite(end)]
             if not (len(finite) == len(ends) == 2 and finite[0] < finite[1]):
                 raise EvidenceError(f"ranges= has pairs (low, high); {name!r} has {ends!r}.")
-        # In the order of the attributes: weights, prices of single values, and the others.
-        return cls(
-            {name: cost for name, cost in costs.items() if not isinstance(cost, Mapping)},
-            {name: cost for name, cost in costs.items() if isinstance(cost, Mapping)},
-            {model.variable(name).name for name in fixed},
-            None if among is None else {model.variable(name).name for name in among},
-            {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
-            n_values,
-        )
+        self.prices = {n: cost for n, cost in costs.items() if isinstance(cost, Mapping)}
+        self.weights = {n: cost for n, cost in costs.items() if n not in self.prices}
+        self.fixed = {model.variable(name).name for name in fixed}
+        self.among = None if among is None else {model.variable(name).name for name in among}
+        self.ranges = {n: (float(low), float(high)) for n, (low, high) in ranges.items()}
+        self.n_values = n_values
 
 
 def choices_of(
@@ -220,7 +207,7 @@ def choices_of(
         )
     is_named = rules.among is not None
     observed = {name for name, value in values.items() if not is_missing(value)}
-    changing = (observed if rules.among is None else set(rules.among)) - set(rules.fixed)
+    changing = (observed if rules.among is None else rules.among) - rules.fixed
     if target is not None and target.name in changing:
         if is_named:
             raise EvidenceError(f"{target.name!r} is the target, which no finding is about.")
@@ -429,9 +416,8 @@ def _inside(
 Changes: TypeAlias = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
 class Scorer:
-    """The posterior of a target for changes of findings.
+    """The posterior of a target for changes of the findings that may change by some rules.
 
     Attributes
     ----------
@@ -440,30 +426,26 @@ class Scorer:
     target : Discrete
     fixed : Evidence
         One row: the findings that stay, and soft evidence.
-    choices : tuple of Choice
+    choices : list of Choice
         The findings that may change; `Changes` have a column for each.
     indicators : mapping from Variable to Variable
         Of choices without a value, the indicators that a value says "no" to.
     """
 
-    model: Model
-    target: Discrete
-    fixed: Evidence
-    choices: tuple[Choice, ...]
-    indicators: Mapping[Variable, Variable]
-
-    @classmethod
-    def of(cls, model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules) -> Scorer:
-        """Return the scorer for the findings that may change by some rules."""
-        asked, findings = with_findings(model, as_mapping(evidence))
-        choices = tuple(choices_of(asked, target, evidence, rules))
-        row = asked._encode(findings).without([choice.variable for choice in choices])
+    def __init__(
+        self, model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules
+    ) -> None:
+        self.target = target
+        self.model, findings = with_findings(model, as_mapping(evidence))
+        self.choices = choices_of(self.model, target, evidence, rules)
+        changing = [choice.variable for choice in self.choices]
+        self.fixed = self.model._encode(findings).without(changing)
         # An indicator that the findings name stays as they say.
         named = {target.name, *(getattr(key, "name", key) for key in findings)}
-        missing = {choice.variable for choice in choices if is_missing(choice.old.value)}
-        pairs = [(asked.variables[at], asked.variables[i]) for at, i in asked._indicators]
-        indicators = {v: i for v, i in pairs if v in missing and i.name not in named}
-        return cls(asked, target, row, choices, indicators)
+        missing = {choice.variable for choice in self.choices if is_missing(choice.old.value)}
+        variables = self.model.variables
+        pairs = [(variables[at], variables[i]) for at, i in self.model._indicators]
+        self.indicators = {v: i for v, i in pairs if v in missing and i.name not in named}
 
     def __call__(self, changes: Changes) -> Floats:
         """Return log P(target, findings) up to a constant per row, shape (n_rows, n_states).
@@ -1135,8 +1117,8 @@ def flip(
         raise EvidenceError(f"The evidence has {target!r}, whose answer is to turn; leave it out.")
     effort = whole_number("effort", "changes", effort, 1)
     n_values = whole_number("n_values", "values", n_values, 2)
-    rules = Rules.of(model, costs, fixed, among, ranges, n_values)
-    scorer = Scorer.of(model, variable, values, rules)
+    rules = Rules(model, costs, fixed, among, ranges, n_values)
+    scorer = Scorer(model, variable, values, rules)
     start = scorer(np.zeros((1, len(scorer.choices)), dtype=np.intp))
     if np.isneginf(start.max()):
         raise impossible(evidence)

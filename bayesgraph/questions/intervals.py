@@ -666,7 +666,7 @@ def _by_findings(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
 ) -> list[Bar]:
     """Return a bar for each finding, over all values that it may take."""
-    scorer = Scorer.of(model, target, evidence, Rules.of(model, n_values=_VALUES))
+    scorer = Scorer(model, target, evidence, Rules(model, n_values=_VALUES))
     bars = []
     for j, choice in enumerate(scorer.choices):
         # A row for each option of this finding; all others keep their option 0.

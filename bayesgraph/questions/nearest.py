@@ -145,7 +145,7 @@ def nearest_rows(
     if table is None:
         raise DataError("table= is needed: the rows among which to look.")
     n = whole_number("n", "rows", n, 1)
-    rules = Rules.of(model, costs, fixed)
+    rules = Rules(model, costs, fixed)
     findings = _findings(model, as_mapping(evidence))
     before = model.query(target, evidence).argmax
     if to is not None and variable.index(to) == variable.index(before):
