@@ -287,9 +287,7 @@ def credible_intervals(
     else:
         groups = [read_targets(asked, targets, case.hard)]
         kind = Joint(groups[0])
-    answer = asked._work(kind, case.pattern, memory_limit).run(case, memory_limit)
-    if answer is None:
-        raise impossible(findings)
+    answer = asked._possible(kind, case, findings, memory_limit)
     estimates = _numbers(answer, [asked.names[v] for v, *_ in groups])
     n_numbers = sum(map(len, estimates))
     advice = "Ask for fewer draws, name the targets, or raise memory_limit."
@@ -418,42 +416,30 @@ def drawn_answers(
     step = max(1, _TOGETHER // max(n_parameters, 1))
     for start in range(0, n, step):
         draw = Discrete(DrawName(), range(min(step, n - start)))
-        parts.append(_answers(with_draws(model, draw, random), draw, groups, case, memory_limit))
+        drawn = with_draws(model, draw, random)
+        target = drawn.variables[groups[0][0]]
+        if len(groups) == len(groups[0]) == 1 and isinstance(target, Discrete):
+            # One row for each draw.
+            rows = with_values(case.evidence(drawn.variables), draw, np.arange(draw.cardinality))
+            joint = drawn._log_posterior_rows(target, rows)
+            joint[np.isneginf(joint.max(axis=1))] = np.nan  # draws that exclude the evidence
+            parts.append([normalised(joint)])
+            continue
+        # One query, prepared once, is run for each state of the draw.
+        draw_index, names = drawn._index_of[draw.name], [drawn.names[v] for v, *_ in groups]
+        cases = [case._replace(hard={**case.hard, draw_index: i}) for i in range(draw.cardinality)]
+        query = All() if len(groups) > 1 else Joint(groups[0])
+        work = drawn._work(query, cases[0].pattern, memory_limit)
+        answers = [work.run(one, memory_limit) for one in cases]
+        numbers = [[] if answer is None else _numbers(answer, names) for answer in answers]
+        # An answer of None, whose list is empty, has NaN in the shapes of another one's numbers.
+        nothing = [np.full_like(x, np.nan) for x in max(numbers, key=len)]
+        columns = zip(*(one or nothing for one in numbers), strict=True)
+        parts.append([np.array(column) for column in columns])
     # A block under all of whose draws the evidence is impossible is an empty list. If all are, each
     # group has an array without rows.
-    possible = [part for part in parts if part] or [[np.empty((0, 1)) for _ in groups]]
+    possible = list(filter(None, parts)) or [[np.empty((0, 1))] * len(groups)]
     return [np.concatenate(blocks) for blocks in zip(*possible, strict=True)]
-
-
-def _answers(
-    drawn: Model,
-    draw: Discrete,
-    groups: Sequence[tuple[int, ...]],
-    case: Case,
-    memory_limit: float | None,
-) -> list[Floats]:
-    """Return for each group of targets its numbers by draw, given that `draw` is a parent of all.
-
-    The arrays have shape (number of draws, number of numbers); see `drawn_answers`. There are none
-    if the evidence is impossible under all draws.
-    """
-    target = drawn.variables[groups[0][0]]
-    if len(groups) == len(groups[0]) == 1 and isinstance(target, Discrete):
-        # One row for each draw.
-        rows = with_values(case.evidence(drawn.variables), draw, np.arange(draw.cardinality))
-        joint = drawn._log_posterior_rows(target, rows)
-        joint[np.isneginf(joint.max(axis=1))] = np.nan  # draws that exclude the evidence
-        return [normalised(joint)]
-    # One query, prepared once, is run for each state of the draw.
-    draw_index, names = drawn._index_of[draw.name], [drawn.names[v] for v, *_ in groups]
-    cases = [case._replace(hard={**case.hard, draw_index: i}) for i in range(draw.cardinality)]
-    query = All() if len(groups) > 1 else Joint(groups[0])
-    work = drawn._work(query, cases[0].pattern, memory_limit)
-    answers = [work.run(one, memory_limit) for one in cases]
-    numbers = [[] if answer is None else _numbers(answer, names) for answer in answers]
-    # An answer of None, whose list is empty, has NaN in the shapes of another one's numbers.
-    nothing = [np.full_like(x, np.nan) for x in max(numbers, key=len)]
-    return [np.array(column) for column in zip(*(one or nothing for one in numbers), strict=True)]
 
 
 def with_draws(model: Model, draw: Discrete, random: np.random.Generator) -> Model:
