@@ -27,12 +27,12 @@ from bayesgraph.core.upward import Drawn
 from bayesgraph.core.variables import Discrete, Name, ancestral_set
 from bayesgraph.graphs import (
     build_dag,
-    cpdag,
     d_separated,
     directed_graph,
     is_graph_or_model,
     nodes_of,
     reachable,
+    structural_hamming_distance,
     topological_order,
 )
 from bayesgraph.inference import Factor, Posterior, align
@@ -951,9 +951,7 @@ class CausalGraph(Drawn):
             raise GraphError(
                 "Graphs over the same variables can be equivalent; these have different ones."
             )
-        first, second = cpdag(self), cpdag(other)
-        edges, others = ({frozenset(edge) for edge in graph.edges} for graph in (first, second))
-        return edges == others and set(first.arcs) == set(second.arcs)
+        return structural_hamming_distance(self, other) == 0
 
     # -------------------------------------------------------------------- what to adjust for
 
