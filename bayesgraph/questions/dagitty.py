@@ -145,7 +145,10 @@ def parse_dagitty(text: str, *, limit: int | None = None) -> CausalDiagram:
 
 
 class _Token(NamedTuple):
-    """A word of the text: the group of `_TOKEN` that it is, or "end", and its place in the text."""
+    """A word of the text and its place in it; the kind is the group of `_TOKEN` that it is.
+
+    That of a sign is the sign itself, and "end" that of the end of the text.
+    """
 
     kind: str
     text: str
@@ -190,19 +193,16 @@ class _Parser:
             if kind != "skip":
                 self._budget.take(_BYTES_OF_EDGE, "its words")
                 text = _ESCAPE.sub(r"\1", match[kind]) if kind == "quoted" else match[kind]
-                yield _Token(kind, text, match.start())
+                yield _Token(text if kind == "sign" else kind, text, match.start())
         while True:
             yield _Token("end", "the end of the text", at)
 
     def _take(self, sign: str = "") -> _Token:
         """Take the next token, which is a sign if one is expected."""
-        if sign and not self._is_sign(sign):
+        if sign and self._next.kind != sign:
             raise self._refused(self._next, repr(sign))
         token, self._next = self._next, next(self._tokens)
         return token
-
-    def _is_sign(self, sign: str) -> bool:
-        return self._next.kind == "sign" and self._next.text == sign
 
     def diagram(self) -> CausalDiagram:
         """Return the diagram of the text."""
@@ -221,7 +221,7 @@ class _Parser:
         if self._next.kind in _NAMES:
             self._take()  # the name of the graph
         self._take("{")
-        while not self._is_sign("}"):
+        while self._next.kind != "}":
             self._statement()
         self._take()
         if self._next.kind != "end":
@@ -245,9 +245,9 @@ class _Parser:
             The nodes that it names.
         """
         first = self._take()
-        if first.kind == "sign" and first.text in ";,":
+        if first.kind in (";", ","):
             return []
-        if self._is_sign("="):
+        if self._next.kind == "=":
             self._take()  # an attribute of the graph, such as its bounding box
             self._take()
             return []
@@ -280,19 +280,19 @@ class _Parser:
     def _named(self, token: _Token) -> list[str]:
         """Return the node that a token is, or those that the statements in braces name."""
         # "subgraph" is a word of DOT only before braces or their name; else it is a node.
-        is_set = self._is_sign("{") or self._next.kind in _NAMES
+        is_set = self._next.kind in ("{", *_NAMES)
         if token.kind == "name" and token.text == "subgraph" and is_set:
             if self._next.kind in _NAMES:
                 self._take()
             token = self._take("{")
-        if token.kind != "sign" or token.text != "{":
+        if token.kind != "{":
             return [self._node(token)]
         # A statement in braces may have braces again, so that this function calls itself.
         self._depth += 1
         if self._depth > _DEPTH:
             raise self._refused(token, f"braces at most {_DEPTH} deep")
         names: dict[str, None] = {}
-        while not self._is_sign("}"):
+        while self._next.kind != "}":
             names.update(dict.fromkeys(self._statement()))
         self._take()
         self._depth -= 1
