@@ -37,6 +37,7 @@ from .elimination import summed_out as summed_out
 from .elimination import summed_to as summed_to
 from .ensembles import grouped as grouped
 from .ensembles import posterior_weights as posterior_weights
+from .ensembles import stacked as stacked
 from .factors import Factor as Factor
 from .factors import GaussianFactor as GaussianFactor
 from .factors import Potential as Potential

@@ -374,7 +374,7 @@ class MixtureDraw(_EnsembleWork):
         ]
         # The rows of one network must not follow one another.
         order = random.permutation(n)
-        return {v: _joined([columns[v] for columns in drawn])[order] for v in drawn[0]}
+        return {v: stacked([columns[v] for columns in drawn])[order] for v in drawn[0]}
 
 
 class MixtureSlopes(Work):
@@ -416,7 +416,7 @@ def posterior_weights(model: Any, case: Case, memory_limit: float | None = None)
     return None if total == -np.inf else np.exp(logs - total)
 
 
-def _joined(parts: list[Any]) -> Any:
+def stacked(parts: Sequence[Any]) -> Any:
     """Return the concatenation of several arrays of rows: columns or sparse matrices of counts."""
     return scipy.sparse.vstack(parts, "csr") if is_sparse(parts[0]) else np.concatenate(parts)
 

@@ -25,6 +25,7 @@ from bayesgraph.inference import (
     NumberMixture,
     Posterior,
     Sample,
+    divided,
     log_total,
     normalised_if_possible,
     refused,
@@ -300,11 +301,6 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     return posterior, dict(zip(free, np.split(joint, np.cumsum(cards[free])), strict=False))
 
 
-def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
-    """Return the posterior of each row, shape (n_rows, n_states); zeros if a row is impossible."""
-    return normalised_if_possible(model._log_posterior_rows(target, rows))
-
-
 def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Evidence) -> Floats:
     """Return P(x | row) P(t | row, x) of the states of a candidate x.
 
@@ -330,10 +326,11 @@ def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Eviden
         logs = logs.reshape(shape) + rows.likelihoods.get(candidate, np.zeros((1, 1)))[..., None]
         return normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
     joint = normalised_if_possible(logs).reshape(shape)
-    joint = joint * posterior_rows(model, candidate, rows)[..., None]
+    posterior = normalised_if_possible(model._log_posterior_rows(candidate, rows))
+    joint = joint * posterior[..., None]
     # An answer that no member of an average thinks possible is no answer.
     total = joint.sum(axis=(1, 2), keepdims=True)
-    return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
+    return divided(joint, total)
 
 
 def with_values(rows: Evidence, variable: Variable, values: NDArray[Any]) -> Evidence:
@@ -860,7 +857,7 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
         # With this shape also if there are no rows.
         before = before.reshape(rows.n_rows, terms.variable.cardinality)
     else:
-        before = posterior_rows(model, terms.variable, rows)
+        before = normalised_if_possible(model._log_posterior_rows(terms.variable, rows))
     worths: dict[int, Floats] = {}
     refused: dict[Name, str] = {}
     indicators = {number: model.variables[i] for number, i in model._indicators}
@@ -1274,7 +1271,6 @@ def questionnaire(
     """
     asked, evidence = under(model, do, evidence) if do else (model, as_mapping(evidence))
     terms = Terms.of(asked, target, **options)
-    evidence = as_mapping(evidence)
     items = {item for items in asked._items_among(evidence).values() for item in items}
     values = {n if n in items else asked.variable(n).name: value for n, value in evidence.items()}
     limit = None if threshold is None else finite_number("threshold=", threshold)

@@ -25,11 +25,10 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats, counted, dense_row, is_sparse, whole_number
+from bayesgraph.core.arrays import Floats, counted, dense_row, log_of, whole_number
 from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, scaled
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, TableLike
@@ -43,7 +42,7 @@ from bayesgraph.core.variables import (
     decode,
     plain,
 )
-from bayesgraph.inference import log_total
+from bayesgraph.inference import log_total, stacked
 from bayesgraph.models import (
     Addend,
     Between,
@@ -627,16 +626,6 @@ class Walk:
             self.prior = np.sum([np.zeros(target.cardinality), *logs], axis=0)
         self.scores = np.tile(self.prior, (rows.n_rows, 1))
 
-    def _check_complete(self) -> None:
-        """Raise an error unless all factors of a factor graph are known."""
-        features = [v for v in self.model.variables if v != self.target]
-        if missing := [v.name for v in features if not self._observed([v]).all()]:
-            raise errors.EvidenceError(
-                "The factors of a factor graph add up where every variable is observed; "
-                f"{errors.quoted(missing)} are not observed in every row. Give their values, or "
-                "query the BayesianNetwork."
-            )
-
     def _findings_in(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Evidence:
         """Return the findings on some variables in the rows with the numbers `places`."""
         columns = {v: self.rows.columns[v][places] for v in variables if v in self.rows}
@@ -667,7 +656,13 @@ class Walk:
         posteriors given the findings so far, with and without this one.
         """
         if not self.model.networks:
-            self._check_complete()
+            features = [v for v in self.model.variables if v != self.target]
+            if missing := [v.name for v in features if not self._observed([v]).all()]:
+                raise errors.EvidenceError(
+                    "The factors of a factor graph add up where every variable is observed; "
+                    f"{errors.quoted(missing)} are not observed in every row. Give their values, "
+                    "or query the BayesianNetwork."
+                )
         # An item that is named like a variable or an earlier item is called (vector, item), and a
         # term that is named like an earlier one (name, number).
         names_so_far, terms_so_far = set(self.model.names), set[Name]()
@@ -855,11 +850,7 @@ def together(parts: Sequence[Evidence]) -> Evidence:
     """Return chunks of rows, which have the same columns, as one."""
     if len(parts) == 1:
         return parts[0]
-    columns: dict[Variable, Any] = {}
-    for variable, first in parts[0].columns.items():
-        chunks = [part.columns[variable] for part in parts]
-        stack = scipy.sparse.vstack(chunks, "csr") if is_sparse(first) else np.concatenate(chunks)
-        columns[variable] = stack
+    columns = {v: stacked([part.columns[v] for part in parts]) for v in parts[0].columns}
     return Evidence(sum(part.n_rows for part in parts), columns)
 
 
@@ -1057,20 +1048,18 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
     prior = network.query(target.name).probabilities
     tables = [c for c in network._nodes() if isinstance(c, TableCPD) and target in c.parents]
     # Ranks of the features: a term has its features in this order.
-    order: dict[Discrete, int] = {}
-    for cpd in tables:
-        for variable in _scope(cpd, target):
-            order.setdefault(variable, len(order))
+    features = dict.fromkeys(v for cpd in tables for v in cpd.scope if v != target)
+    order: dict[Any, int] = {variable: rank for rank, variable in enumerate(features)}
     share = {v: network.query(v.name).probabilities for v in order}
     # Effects by their features: first those of one feature; that of none is the constant.
     effects: dict[tuple[Discrete, ...], Any] = {(v,): 0.0 for v in order}
-    effects[()] = _checked(target, weights @ _logs(prior))
+    effects[()] = _checked(target, weights @ log_of(prior))
     for cpd in tables:
-        scope = sorted(_scope(cpd, target), key=order.__getitem__)
+        scope: list[Any] = sorted((v for v in cpd.scope if v != target), key=order.__getitem__)
         # A CPD's table has an axis for each parent, then its variable; the target's becomes the
         # last, which the weights turn into the curves.
-        axes = [(*cpd.parents, cpd.variable).index(v) for v in (*scope, target)]
-        logs = _logs(cpd.values).transpose(axes) @ weights.T
+        axes = [cpd.scope.index(v) for v in (*scope, target)]
+        logs = log_of(cpd.values).transpose(axes) @ weights.T
         parts = _split(_checked(cpd.variable, logs), [share[v] for v in scope])
         # A subset has indices in `scope`.
         for subset, effect in parts.items():
@@ -1079,15 +1068,6 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
     intercept = effects.pop(())
     shares = {key: reduce(np.multiply.outer, [share[v] for v in key]) for key in effects}
     return intercept, [Shape(key, effects[key], shares[key]) for key in effects]
-
-
-def _scope(cpd: TableCPD, target: Discrete) -> list[Discrete]:
-    return [v for v in (*cpd.parents, cpd.variable) if v != target]
-
-
-def _logs(probabilities: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(probabilities))
 
 
 def _checked(variable: Variable, log_odds: Floats) -> Floats:
