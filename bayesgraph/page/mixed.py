@@ -52,16 +52,16 @@ class Numbers:
         self._parts: list[Floats] = []
         self.size = 0
 
-    def add(self, values: Any) -> int:
-        """Add an array, the last axis fastest; return its offset."""
+    def add(self, values: Any) -> Json:
+        """Add an array, the last axis fastest; return its offset ``at`` and its size ``n``."""
         flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
         self._parts.append(flat)
         self.size += flat.size
-        return self.size - flat.size
+        return {"at": self.size - flat.size, "n": flat.size}
 
     def joined(self) -> Floats:
         """Return all numbers, one after the other."""
-        return np.concatenate(self._parts) if self._parts else np.empty(0)
+        return np.concatenate(self._parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,6 @@ class Writer:
     network: models.BayesianNetwork
     index_of: Mapping[Name, int]
     numbers: Numbers
-
-    def array(self, values: Any) -> Json:
-        """Keep an array; return the offset of its first number and how many there are."""
-        flat = np.asarray(values, dtype=np.float64)
-        return {"at": self.numbers.add(flat), "n": flat.size}
 
     def indices(self, variables: Iterable[Variable]) -> list[int]:
         """Return the indices of variables."""
@@ -219,8 +214,8 @@ def _base(cpd: models.CPD, writer: Writer) -> Json:
     return {"child": writer.index_of[cpd.variable.name], "scope": scope, "factor": -1}
 
 
-def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
-    """Return the common fields of a numeric leaf. Raise if another number depends on it.
+def _numeric(cpd: models.CPD, writer: Writer, family: str, **arrays: Any) -> Json:
+    """Return the fields of a numeric leaf and its arrays. Raise if another number depends on it.
 
     The page shows no density of the number while one of its descendants, ``below``, is observed.
     """
@@ -228,7 +223,8 @@ def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
     if numbers:
         names = quoted(child.variable.name for child in numbers)
         raise _unknown(cpd, f"is not Gaussian, but a parent of {names}")
-    return {"type": "number", "family": family, "below": writer.descendants(cpd.variable)}
+    part: Json = {"type": "number", "family": family, "below": writer.descendants(cpd.variable)}
+    return part | {name: writer.numbers.add(values) for name, values in arrays.items()}
 
 
 def _density(cpd: Any, writer: Writer) -> Json:
@@ -239,7 +235,7 @@ def _density(cpd: Any, writer: Writer) -> Json:
     family = names.get(type(cpd), "")
     if family not in DENSITIES:
         raise _unknown(cpd, "has no formula in the page")
-    parameters = [writer.array(getattr(cpd, name)) for name in cpd.parameters]
+    parameters = [writer.numbers.add(getattr(cpd, name)) for name in cpd.parameters]
     return _numeric(cpd, writer, family) | {"parameters": parameters}
 
 
@@ -249,16 +245,13 @@ def _kernel(cpd: Any, writer: Writer) -> Json:
     Joint state k of the parents has the points and weights from stop k up to stop k + 1.
     """
     stops = np.append(0, np.cumsum(cpd.counts.reshape(-1)))
-    arrays = {
-        "points": cpd.values, "weights": cpd.weights, "stops": stops, "bandwidth": cpd.bandwidth
-    }  # fmt: skip
-    return _numeric(cpd, writer, "kernel") | {k: writer.array(a) for k, a in arrays.items()}
+    arrays = {"weights": cpd.weights, "stops": stops, "bandwidth": cpd.bandwidth}
+    return _numeric(cpd, writer, "kernel", points=cpd.values, **arrays)
 
 
 def _histogram(cpd: Any, writer: Writer) -> Json:
     """Return the local part of a histogram: edges of its bins, and their probabilities."""
-    arrays = {"edges": writer.array(cpd.edges), "shares": writer.array(cpd.values)}
-    return _numeric(cpd, writer, "histogram") | arrays
+    return _numeric(cpd, writer, "histogram", edges=cpd.edges, shares=cpd.values)
 
 
 # The name in the page of each distribution of counts, and the attribute with its parameters.
@@ -282,27 +275,11 @@ def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
             f"The counts {cpd.variable.name!r} have {values.size:,} numbers; a page takes "
             f"{_MOST_COUNTS:,}. Keep fewer items, or ask the model in Python."
         )
-    part: Json = {"type": "items", "family": family, "numbers": writer.array(values)}
+    part: Json = {"type": "items", "family": family, "numbers": writer.numbers.add(values)}
     part |= {"n": len(cpd.variable.items), "threshold": getattr(cpd, "threshold", 0.0)}
     if exponent is not None:
-        part["exponents"] = writer.array(np.broadcast_to(exponent, values.shape[:-1]))
+        part["exponents"] = writer.numbers.add(np.broadcast_to(exponent, values.shape[:-1]))
     return part
-
-
-def _roots(cpd: models.TreesCPD, writer: Writer) -> list[Json]:
-    """Return, for each parent of trees, which is a root, what is needed to sum it out.
-
-    Of a discrete parent that is its distribution, and the group of each of its states: trees do not
-    tell the states of a group apart.
-    """
-    roots: list[Json] = []
-    for parent, groups in zip(cpd.parents, cpd.trees.groups, strict=True):
-        part: Json = {"variable": writer.index_of[parent.name], "prior": None, "groups": None}
-        if isinstance(parent, Discrete):
-            part["prior"] = writer.array(models.state_probabilities(writer.network[parent.name]))
-            part["groups"] = writer.array(groups)
-        roots.append(part)
-    return roots
 
 
 # Groups of states whose bits are in one number: bit operations of JavaScript take 32 bits, one of
@@ -320,9 +297,17 @@ def _trees(cpd: Any, writer: Writer) -> Json:
             f"{_MOST_NODES:,}. Fit fewer or smaller trees (n_trees=0 for none), or ask the model "
             "in Python."
         )
+    # For each parent, which is a root, what is needed to sum it out. Of a discrete one that is its
+    # distribution, and the group of each of its states: trees do not tell those of a group apart.
+    roots: list[Json] = []
     for parent, groups in zip(cpd.parents, trees.groups, strict=True):
         if groups.max(initial=0) >= 2 * _BITS:
             raise _unknown(cpd, f"splits {parent.name!r} of more than {2 * _BITS} states")
+        root: Json = {"variable": writer.index_of[parent.name], "prior": None, "groups": None}
+        if isinstance(parent, Discrete):
+            shares = models.state_probabilities(writer.network[parent.name])
+            root |= {"prior": writer.numbers.add(shares), "groups": writer.numbers.add(groups)}
+        roots.append(root)
     numbers = [parent for parent in cpd.parents if not isinstance(parent, Discrete)]
     # Bit g of the first word: group g goes left. More words are not needed, as was checked above.
     low, high = trees.states[:, 0] & _LOW, trees.states[:, 0] >> _BITS
@@ -336,9 +321,9 @@ def _trees(cpd: Any, writer: Writer) -> Json:
         "trees": trees.roots, "feature": trees.feature, "left": trees.below,
         "right": trees.below + 1, "low": low, "high": high, "share": share, "values": trees.values,
     }  # fmt: skip
-    part = {name: writer.array(values) for name, values in arrays.items()}
-    base = {"type": "trees", "scope": [writer.index_of[cpd.variable.name]]}
-    return part | base | {"roots": _roots(cpd, writer)}
+    part = {name: writer.numbers.add(values) for name, values in arrays.items()}
+    scope = [writer.index_of[cpd.variable.name]]
+    return part | {"type": "trees", "scope": scope, "roots": roots}
 
 
 # The kinds of distributions that local parts have; Gaussians have `_component`.
@@ -395,9 +380,9 @@ def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
                 "child": writer.index_of[cpd.variable.name],
                 "own": [list(pair) for pair in zip(places, strides, strict=True)],
                 "continuous": writer.indices(cpd.continuous_parents),
-                "mean": writer.array(cpd.mean),
-                "variance": writer.array(cpd.variance),
-                "slopes": writer.array(cpd.coefficients),
+                "mean": writer.numbers.add(cpd.mean),
+                "variance": writer.numbers.add(cpd.variance),
+                "slopes": writer.numbers.add(cpd.coefficients),
             }
         )
     # Trees depend on roots without another child (see `_as_table`): such a number is alone here.
@@ -443,7 +428,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
         )
     # True: for both passes of messages, as a page asks for all marginals.
     tree = inference.with_intermediates(tree, True)
-    offset = numbers.add(tables.values)
+    offset = numbers.add(tables.values)["at"]
     # The clique of each table, -1 for none.
     home = np.full(len(tables), -1)
     home[tree.factors] = tree.home
@@ -465,7 +450,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
     }
     # Entries have underflowed: only their logarithms are right.
     if tables.has_lost_digits:
-        part["logs"] = numbers.add(tables.log_values)
+        part["logs"] = numbers.add(tables.log_values)["at"]
     return part
 
 
@@ -484,18 +469,17 @@ def _weighted_part(model: Any, numbers: Numbers) -> Json:
     """
     index_of = model._index_of
     part = network_part(model.network, index_of, numbers)
-    writer = Writer(model.network, index_of, numbers)
     exponents: list[Json | None] = [None] * len(index_of)
     parents: list[list[int]] = [[] for _ in index_of]
     for cpd in model.network.cpds:
         child = index_of[cpd.variable.name]
-        parents[child] = writer.indices(cpd.parents)
+        parents[child] = [index_of[parent.name] for parent in cpd.parents]
         if cpd.variable != model.target:
-            exponents[child] = writer.array(model.exponents[cpd.variable.name])
+            exponents[child] = numbers.add(model.exponents[cpd.variable.name])
     part["weighted"] = {
         "target": index_of[model.target.name],
         "prior": model.prior_exponent,
-        "bias": writer.array(model.bias),
+        "bias": numbers.add(model.bias),
         "exponents": exponents,
         "parents": parents,
     }

@@ -27,7 +27,7 @@ from bayesgraph.core.variables import Name
 from bayesgraph.core.version import __version__
 from bayesgraph.files import VERSION, native_bytes
 from bayesgraph.models import Model
-from bayesgraph.page.snapshot import LIMIT, Snapshot, take_snapshot, with_rows
+from bayesgraph.page.snapshot import LIMIT, Snapshot, take_snapshot
 
 # ------- The script and the style of pages: the modules of the front end, joined without a bundler
 # Each module becomes a function that returns what others import from it, in an order in which what
@@ -172,11 +172,7 @@ def to_html(
         target = model.target_.name if target is None else target
         title = title or type(model).__name__
         view = "classifier" if view == "auto" else view
-    snapshot = take_snapshot(
-        shown, evidence=evidence, target=target, title=title, view=view, limit=limit
-    )
-    if data is not None:
-        snapshot = with_rows(snapshot, shown, data, embed=embed_rows)
+    snapshot = take_snapshot(shown, evidence, target, title, view, limit, data, embed_rows)
     text = page(snapshot, native_bytes(model))
     if path is None:
         return text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
                     # The first option keeps the interval, at no cost.
                     for option in choice.options[1:]:
                         costs[code, int(option.code)] = option.cost
-            flips[key] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
+            flips[key] = {"costs": numbers.add(costs)}
         elif isinstance(variable, MissingIndicator):
             flips[key] = {"stays": True}
         elif isinstance(variable, Continuous):
@@ -119,12 +119,13 @@ class Snapshot:
 
 def take_snapshot(
     model: models.Model,
-    *,
     evidence: EvidenceLike = None,
     target: Name | None = None,
     title: str | None = None,
     view: str = "auto",
     limit: float = LIMIT,
+    data: TableLike | None = None,
+    embed_rows: bool = False,
 ) -> Snapshot:
     """Return the snapshot with which a page shows a model and answers questions exactly.
 
@@ -140,6 +141,10 @@ def take_snapshot(
         With "auto" the view of a network.
     limit : float
         Entries of all tables of the clique tree, up to which the model is accepted.
+    data : table, optional
+        Its columns give the ranges of the numbers.
+    embed_rows : bool
+        Whether the snapshot has the rows of `data`.
 
     Raises
     ------
@@ -149,11 +154,13 @@ def take_snapshot(
         If the clique tree has more entries than the limit.
     UnknownVariableError, UnknownStateError, EvidenceError
         For a target or evidence that does not fit the model.
+    DataError
+        For rows without a discrete target, more rows than a page takes, or none.
     """
     if view not in _VIEWS:
         raise errors.DataTypeError(f"view= is one of {errors.quoted(_VIEWS)}; got {view!r}.")
     variables = model.variables
-    index_of = {variable.name: i for i, variable in enumerate(variables)}
+    index_of = model._index_of
     numbers = Numbers(limit)
     shown = models.texts(model.names, _LONGEST_TEXT)
     content: Json = {
@@ -173,7 +180,7 @@ def take_snapshot(
     for variable, place in model._expected.place.items():
         limits = np.nan_to_num(model._expected.limits[:, place])  # JSON has no infinity
         content["variables"][index_of[variable.name]]["limits"] = limits.tolist()
-    # Sliders have the ranges of flips, which `with_rows` replaces by those in a table.
+    # Sliders have the ranges of flips, or those in a table.
     for key, flip in content["flips"].items():
         content["variables"][int(key)]["range"] = flip.get("range")
     # Where networks cut a number differently, the page has the number, not its intervals.
@@ -184,6 +191,10 @@ def take_snapshot(
             # The finding is an interval, whose middle the number takes.
             low, high = variable.edges[code : code + 2].tolist()
             content["initial"][str(index)] = {"value": low / 2 + high / 2}
+    if data is not None:
+        for index, ends in _ranges_in(model, data).items():
+            content["variables"][index]["range"] = ends
+        content["rows"] = rows_of(model, target, data) if embed_rows else False
     return Snapshot(content, numbers.joined())
 
 
@@ -260,27 +271,6 @@ def _arcs(model: Any) -> list[list[Any]]:
 MOST_ROWS = 10_000
 
 
-def with_rows(snapshot: Snapshot, model: models.Model, data: TableLike, *, embed: bool) -> Snapshot:
-    """Return a snapshot with the ranges of the numbers in a table and, if wanted, with its rows.
-
-    Raises
-    ------
-    DataError
-        For rows without a discrete target, more rows than a page takes, or none.
-    """
-    index = snapshot.content["target"]
-    variables = [dict(variable) for variable in snapshot.content["variables"]]
-    for i, ends in _ranges_in(model, data).items():
-        variables[i]["range"] = ends
-    target = None if index is None else model.variables[index]
-    rows: dict[str, Any] | bool = False
-    if embed:
-        if not isinstance(target, Discrete):
-            raise errors.DataError("Rows are shown with a discrete target; name it by target=.")
-        rows = rows_of(model, target, data)
-    return replace(snapshot, content=snapshot.content | {"variables": variables, "rows": rows})
-
-
 def _ranges_in(model: models.Model, data: TableLike) -> dict[int, list[float]]:
     """Return the least and the greatest value of each number, by the number of its variable."""
     columns = columns_of(data)
@@ -300,14 +290,14 @@ def _cut_columns(model: models.Model, columns: Mapping[Name, Any]) -> dict[int, 
     return {at: as_numbers(columns[v.name], v.name) for at, v in cut if v.name in columns}
 
 
-def rows_of(model: models.Model, target: Discrete, data: TableLike) -> dict[str, Any]:
+def rows_of(model: models.Model, name: Name | None, data: TableLike) -> dict[str, Any]:
     """Return rows as a page shows them.
 
     Parameters
     ----------
     model : Model
-    target : Discrete
-        What is predicted.
+    name : name
+        What is predicted, a discrete variable.
     data : table
         Columns named as variables; with a column of the target, rows say whether they are right.
 
@@ -321,8 +311,11 @@ def rows_of(model: models.Model, target: Discrete, data: TableLike) -> dict[str,
     Raises
     ------
     DataError
-        For more rows than a page takes, or none.
+        Without a discrete target, or for more rows than a page takes, or none.
     """
+    target = None if name is None else model.variable(name)
+    if not isinstance(target, Discrete):
+        raise errors.DataError("Rows are shown with a discrete target; name it by target=.")
     columns = columns_of(data)
     table = models.table_for(model, columns, target, unseen="missing")
     if not 0 < table.n_rows <= MOST_ROWS:
