@@ -506,10 +506,11 @@ class Part:
     logs: Floats
 
 
-def parts_of(scorer: Scorer) -> list[Part] | None:
-    """Return the parts of which log scores are a sum; None if there is one only, or a large one.
+def parts_of(scorer: Scorer) -> tuple[Floats, list[Part]] | None:
+    """Return what log scores are a sum of: those of what stays, shape (n_states,), and the parts.
 
-    It is None, too, if the model has no such sum, or cannot sum out findings.
+    It is None if there is one part only, or a large one, and if the model has no such sum, or
+    cannot sum out findings.
     """
     changing, soft = [choice.variable for choice in scorer.choices], scorer.fixed.likelihoods
     # An indicator changes along with its choice.
@@ -534,7 +535,7 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
     try:
         # Option -1 takes a finding away: these are the scores given what stays alone.
         prior = scorer(np.full((1, len(changing)), -1, dtype=np.intp))[0]
-        return [_part(scorer, group, prior) for group in groups]
+        return prior, [_part(scorer, group, prior) for group in groups]
     except (UnsupportedModelError, MemoryLimitError):
         return None  # findings that cannot be summed out cannot be scored part by part
 
@@ -819,7 +820,7 @@ def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Che
     """Return the cheapest change of any model, by asking for all changes in the order of cost.
 
     The argument `effort` is the maximum number of changes; all that cost less than the bound have
-    then been asked for.
+    then been asked for. If none of them reaches a goal, the change is one that was found greedily.
     """
     changes = in_order_of_cost(scorer.choices)
     # Number of changes so far, size of the next block, and cost of the last change.
@@ -838,8 +839,10 @@ def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Che
         if reached and _is_above(last, reached[0][0]):
             break
     if not reached:
-        is_unfinished = asked == effort and next(changes, None) is not None
-        return Cheapest(None, math.inf, last if is_unfinished else math.inf, asked)
+        if asked < effort or next(changes, None) is None:
+            return Cheapest(None, math.inf, math.inf, asked)
+        # The search was given up with no flip, though there may be one above the bound.
+        return Cheapest(greedy(scorer, goals), math.inf, last, asked)
     cost = reached[0][0]
     alike = [flip for flip in reached if not _is_above(flip[0], cost)]
     return Cheapest(max(alike, key=lambda flip: flip[1])[2], cost, cost, asked)
@@ -1124,7 +1127,12 @@ def flip(
         raise impossible(evidence)
     before = int(np.argmax(start[0]))
     goals = _goals(variable, start, before, to, at_least)
-    best, on_grid = _cheapest(scorer, goals, effort)
+    addends = parts_of(scorer)
+    if addends is None:
+        best = cheapest_in_order(scorer, goals, effort)
+        on_grid = any(choice.continuous for choice in scorer.choices)
+    else:
+        best, on_grid = _of_parts(*addends, scorer, goals, effort)
     changes: list[Change] = []
     cost, after, final = math.inf, None, start
     if best.change is not None:
@@ -1176,28 +1184,14 @@ def _goals(
     return [goal]
 
 
-def _cheapest(scorer: Scorer, goals: Sequence[Goal], effort: int) -> tuple[Cheapest, bool]:
-    """Return the cheapest change, and whether its bound is one on the grid of numbers alone."""
-    parts = parts_of(scorer)
-    if parts is not None:
-        return _of_parts(parts, scorer, goals, effort)
-    best = cheapest_in_order(scorer, goals, effort)
-    # The search was given up with no flip, though there may be one above the bound.
-    if best.change is None and not math.isinf(best.bound):
-        best = best._replace(change=greedy(scorer, goals))
-    return best, any(choice.continuous for choice in scorer.choices)
-
-
 def _of_parts(
-    parts: Sequence[Part], scorer: Scorer, goals: Sequence[Goal], effort: int
+    prior: Floats, parts: Sequence[Part], scorer: Scorer, goals: Sequence[Goal], effort: int
 ) -> tuple[Cheapest, bool]:
-    """Return the cheapest change if log scores are a sum; see `_cheapest`.
+    """Return the cheapest change if log scores are a sum, and whether its bound is on the grid.
 
     A change that was found greedily is the first to be beaten. If numbers are continuous, the bound
     is that of all numbers where the log odds are polynomials.
     """
-    # Log scores given what stays alone: option -1 takes each finding away.
-    prior = scorer(np.full((1, len(scorer.choices)), -1, dtype=np.intp))[0]
     change, cost, examined = greedy(scorer, goals), math.inf, 0
     if change is not None:
         cost = math.fsum(c.costs[o] for c, o in zip(scorer.choices, change, strict=True))
