@@ -565,7 +565,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """
         check_fitted(self, "network_")
         fitted = self._as_it_is()
-        rule = DecisionRule.of(fitted.classes_, losses, abstain, min_probability)
+        rule = DecisionRule(fitted.classes_, losses, abstain, min_probability)
         return rule.labels(fitted.classes_, fitted.predict_proba(X), abstained)
 
     def conformalize(self, X: Any, y: Any, *, cv: Any = None, by_class: bool = False) -> Self:

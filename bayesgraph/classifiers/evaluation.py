@@ -295,7 +295,7 @@ class Evaluation(Displayed):
 
         The parameters are those of `GraphClassifier.decide`.
         """
-        rule = DecisionRule.of(self.classes, losses, abstain, min_probability)
+        rule = DecisionRule(self.classes, losses, abstain, min_probability)
         true = np.searchsorted(self.classes, self.y_true)
         codes = rule.codes(self.proba)
         # The code of an abstention is -1.

@@ -154,7 +154,7 @@ class Terms:
         matrix = loss_matrix({} if losses is None else losses, variable)
         if abstain is not None:
             # The rule checks the loss of abstaining, which is that of one more decision.
-            loss = DecisionRule.of(variable.states, abstain=abstain).abstain
+            loss = DecisionRule(variable.states, abstain=abstain).abstain
             matrix = np.column_stack([matrix, np.full(len(matrix), loss)])
         is_priced = prices is not None
         # Losses and prices are in one unit: a question has to save its price, 1 per price.

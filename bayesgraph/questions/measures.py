@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -126,7 +125,6 @@ def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.
 # ----------- Decisions from class probabilities: the class of least expected loss, or abstention
 
 
-@dataclass(frozen=True, eq=False)
 class DecisionRule:
     """A rule that decides for a class, or abstains, given the probabilities of the classes.
 
@@ -134,6 +132,13 @@ class DecisionRule:
     c (Berger 1985, section 1.3; Elkan 2001, equation 1); ties go to the first class. It abstains if
     this loss exceeds that of abstaining (Chow 1970), or if the probability of the class is
     below a minimum.
+
+    Parameters
+    ----------
+    classes : sequence
+        Classes in the order of the columns of probabilities.
+    losses, abstain, min_probability
+        As in the method `decide` of classifiers.
 
     Attributes
     ----------
@@ -146,44 +151,29 @@ class DecisionRule:
         Cost of abstaining; None if the rule does not abstain because of losses.
     min_probability : float
         Minimum probability of the decided class.
+
+    Raises
+    ------
+    DataError
+        For losses of a wrong shape or that are not finite numbers, or a minimum probability outside
+        [0, 1].
+    UnknownStateError
+        For losses of a class that is not in `classes`.
     """
 
-    target: Discrete
-    losses: Floats | None = None
-    abstain: float | None = None
-    min_probability: float = 0.0
-
-    @classmethod
-    def of(
-        cls, classes: Any, losses: Any = None, abstain: Any = None, min_probability: Any = None
-    ) -> DecisionRule:
-        """Return the rule for the arguments of the classifiers' method `decide`.
-
-        Parameters
-        ----------
-        classes : sequence
-            Classes in the order of the columns of probabilities.
-        losses, abstain, min_probability
-            As in the method `decide` of classifiers.
-
-        Raises
-        ------
-        DataError
-            For losses of a wrong shape or that are not finite numbers, or a minimum probability
-            outside [0, 1].
-        UnknownStateError
-            For losses of a class that is not in `classes`.
-        """
-        target = Discrete("class", list(classes))
-        matrix = None if losses is None else loss_matrix(losses, target)
+    def __init__(
+        self, classes: Any, losses: Any = None, abstain: Any = None, min_probability: Any = None
+    ) -> None:
+        self.target = Discrete("class", list(classes))
+        self.losses = None if losses is None else loss_matrix(losses, self.target)
+        self.abstain = None
         if abstain is not None:
-            abstain = finite_number("abstain=, the loss of abstaining,", abstain, -np.inf)
-        least = finite_number("min_probability=", min_probability or 0.0, -np.inf)
-        if not 0 <= least <= 1:
+            self.abstain = finite_number("abstain=, the loss of abstaining,", abstain, -np.inf)
+        self.min_probability = finite_number("min_probability=", min_probability or 0.0, -np.inf)
+        if not 0 <= self.min_probability <= 1:
             raise DataError(
                 f"min_probability= is a probability, from 0 to 1; got {min_probability!r}."
             )
-        return cls(target, matrix, abstain, least)
 
     def codes(self, proba: Floats) -> NDArray[np.intp]:
         """Return the index of the class decided for each row, -1 for abstention."""

@@ -14,7 +14,7 @@ PROBA = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.34, 0.33, 0.33]])
 
 
 def rule(**options):
-    return DecisionRule.of(CLASSES, **options)
+    return DecisionRule(CLASSES, **options)
 
 
 def test_least_expected_loss_equals_enumeration():
@@ -29,7 +29,7 @@ def test_least_expected_loss_equals_enumeration():
 def test_two_classes_by_threshold():
     # Elkan (2001, equation 2): positive if P is at least c10 / (c10 + c01), losses of right ones 0.
     proba = np.column_stack([1 - np.linspace(0, 1, 101), np.linspace(0, 1, 101)])
-    decided = DecisionRule.of([0, 1], {(0, 1): 1, (1, 0): 4}).codes(proba)
+    decided = DecisionRule([0, 1], {(0, 1): 1, (1, 0): 4}).codes(proba)
     assert (decided == (proba[:, 1] > 0.2 + 1e-9)).all()
 
 
@@ -95,7 +95,7 @@ class TestLabels:
     )
     def test_a_label_of_any_kind(self, classes, label, kind):
         array = np.array(classes, dtype=object if kind == "O" and True in classes else None)
-        found = DecisionRule.of(array, abstain=0.4).labels(array, PROBA, label)
+        found = DecisionRule(array, abstain=0.4).labels(array, PROBA, label)
         assert found.dtype.kind == kind
         assert found[0] is label or found[0] == label
         assert found[1] == classes[2]
@@ -103,7 +103,7 @@ class TestLabels:
 
 def test_classes_that_are_equal_stay_apart():
     classes = np.array([1, True, "1"], dtype=object)
-    losses = DecisionRule.of(classes[1:], {(True, "1"): 3}).losses
+    losses = DecisionRule(classes[1:], {(True, "1"): 3}).losses
     assert losses.tolist() == [[0, 3], [1, 0]]
 
 
@@ -135,16 +135,16 @@ def test_a_misspelt_class_is_named():
 def test_losses_of_a_frame_go_by_its_names():
     import pandas as pd
 
-    rule = DecisionRule.of(["no", "yes"], {("yes", "no"): 50.0})
+    rule = DecisionRule(["no", "yes"], {("yes", "no"): 50.0})
     frame = pd.DataFrame([[0, 50], [1, 0]], index=["yes", "no"], columns=["yes", "no"])
-    np.testing.assert_array_equal(DecisionRule.of(["no", "yes"], frame).losses, rule.losses)
+    np.testing.assert_array_equal(DecisionRule(["no", "yes"], frame).losses, rule.losses)
     with pytest.raises(DataError, match="names of its rows"):
-        DecisionRule.of(["no", "yes"], frame.rename(columns={"no": "none"}))
+        DecisionRule(["no", "yes"], frame.rename(columns={"no": "none"}))
     with pytest.raises(DataError, match="each of the classes once"):
-        DecisionRule.of(["no", "yes"], frame.loc[["no", "yes", "yes"]])
+        DecisionRule(["no", "yes"], frame.loc[["no", "yes", "yes"]])
     # Names that pandas would take for a mask of rows.
     answers = frame.rename(index=lambda name: name == "yes", columns=lambda name: name == "yes")
-    np.testing.assert_array_equal(DecisionRule.of([False, True], answers).losses, rule.losses)
+    np.testing.assert_array_equal(DecisionRule([False, True], answers).losses, rule.losses)
     for cell in (True, "1"):
         with pytest.raises(DataError, match=r"the loss of .* is a finite number"):
-            DecisionRule.of(["no", "yes"], frame.astype(object).replace(50, cell))
+            DecisionRule(["no", "yes"], frame.astype(object).replace(50, cell))
