@@ -816,7 +816,17 @@ def _analysed(
     The axes are eigenvectors of the standardised residuals of the Burt matrix (Greenacre 2007,
     chapter 19); for `inertia` see `multiple_correspondence`.
     """
-    q, burt = len(variables), _burt_matrix(tables, len(variables))
+    q = len(variables)
+    # The Burt matrix, which sums to one, has a block for each pair of variables.
+    blocks: list[list[Any]] = [[None] * q for _ in range(q)]
+    for (i, j), counts in tables.items():
+        blocks[i][j] = counts / counts.sum()
+        blocks[j][i] = blocks[i][j].T
+    for i in range(q):
+        # A row has one state of a variable: its block with itself has the probabilities of the
+        # states on the diagonal, which are sums over the next variable.
+        blocks[i][i] = np.diag(blocks[i][(i + 1) % q].sum(axis=1))
+    burt = np.block(blocks) / q**2
     # Rows and columns are the states that occur, of one variable after the other.
     occurs = burt.diagonal() > 0
     burt = burt[np.ix_(occurs, occurs)]
@@ -849,16 +859,3 @@ def _analysed(
     states = [tuple(compress(v.states, mask)) for v, mask in zip(variables, masks, strict=True)]
     parts = zip(variables, states, np.split(masses, ends), np.split(standard, ends), strict=True)
     return Correspondence(tuple(Points(*part, inertias) for part in parts), inertias, total)
-
-
-def _burt_matrix(tables: Mapping[tuple[int, int], Floats], q: int) -> Floats:
-    """Return the Burt matrix of q variables, which sums to one, from the tables of all pairs."""
-    blocks: list[list[Any]] = [[None] * q for _ in range(q)]
-    for (i, j), counts in tables.items():
-        blocks[i][j] = counts / counts.sum()
-        blocks[j][i] = blocks[i][j].T
-    for i in range(q):
-        # A row has one state of a variable: its block with itself has the probabilities of the
-        # states on the diagonal, which are sums over the next variable.
-        blocks[i][i] = np.diag(blocks[i][(i + 1) % q].sum(axis=1))
-    return np.block(blocks) / q**2
