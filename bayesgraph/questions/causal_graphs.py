@@ -417,6 +417,12 @@ def _conditional(
     return Factor.from_log(free, logs[chosen][None])
 
 
+def _interventional(outcome: Sequence[Name], do: Sequence[Name], given: Sequence[Name]) -> str:
+    """Return the text of a distribution, such as "P(y | do(x), z)"."""
+    targets, set_, evidence = (", ".join(map(str, names)) for names in (outcome, do, given))
+    return f"P({targets} | do({set_}){f', {evidence}' if evidence else ''})"
+
+
 @dataclass(frozen=True, repr=False)
 class Estimand:
     """An interventional distribution as an expression in observed probabilities.
@@ -437,13 +443,10 @@ class Estimand:
     expression: Expression
 
     def __repr__(self) -> str:
-        targets, set_, evidence = (
-            ", ".join(map(str, names)) for names in (self.outcome, self.do, self.given)
-        )
-        condition = ", ".join(part for part in (f"do({set_})", evidence) if part)
         named = (*self.outcome, *self.do, *self.given, *self.expression.free)
         names = {name: str(name) for name in named}
-        return f"P({targets} | {condition}) = {_text(self.expression, names)}"
+        distribution = _interventional(self.outcome, self.do, self.given)
+        return f"{distribution} = {_text(self.expression, names)}"
 
     @property
     def variables(self) -> frozenset[Name]:
@@ -1126,14 +1129,12 @@ class CausalGraph(Drawn):
             acting, observing = _exchanged(self, y, x, z)
             joint = _id(y | observing, acting, observed, self, order)
         except _HedgeError as hedge:
-            targets, set_, condition = (", ".join(map(str, some)) for some in names)
             larger, smaller = hedge.args
             raise NotIdentifiableError(
-                f"P({targets} | do({set_}){f', {condition}' if condition else ''}) is not "
-                f"identifiable: {{{quoted(larger)}}} and {{{quoted(smaller)}}} form a hedge, sets "
-                "that unobserved common causes connect, so that models agree in all that is "
-                "observed and differ in the answer. Observe one of these causes, or make an "
-                "experiment.",
+                f"{_interventional(*names)} is not identifiable: {{{quoted(larger)}}} and "
+                f"{{{quoted(smaller)}}} form a hedge, sets that unobserved common causes connect, "
+                "so that models agree in all that is observed and differ in the answer. Observe "
+                "one of these causes, or make an experiment.",
                 (larger, smaller),
             ) from None
         # P(y, z | do(x)) / P(z | do(x)), the latter summed over y.
