@@ -635,7 +635,7 @@ def tornado(
     code = variable.index(state)
     now = float(posterior.probabilities[code])
     if by == "findings":
-        bars = _by_findings(model, variable, code, evidence, now)
+        bars = _by_findings(model, variable, code, evidence)
         remark = "" if bars else "There are no findings to vary."
     else:
         bars, remark = _by_parameters(model, variable, code, evidence, spread, n)
@@ -648,9 +648,7 @@ def tornado(
 # --------------------------------------------------------------------------------- findings
 
 
-def _by_findings(
-    model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
-) -> list[Bar]:
+def _by_findings(model: Model, target: Discrete, code: int, evidence: EvidenceLike) -> list[Bar]:
     """Return a bar for each finding, over all values that it may take."""
     scorer = Scorer(model, target, evidence, Rules(model, n_values=_VALUES))
     bars = []
