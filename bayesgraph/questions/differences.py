@@ -354,8 +354,7 @@ def _text(states: Mapping[Name, State], child: str) -> str:
 
 def _log_values(cpd: CPD, rows: Evidence) -> Floats:
     """Return the log probability (density) of the child in each row, shape (n_rows,)."""
-    columns: dict[Variable, Any] = {v: rows.columns[v] for v in cpd.scope}
-    potential = cpd.potential(Evidence(rows.n_rows, columns))
+    potential = cpd.potential(rows)
     assert isinstance(potential, Factor)  # everything is observed
     return np.broadcast_to(potential.log_values, (rows.n_rows,))
 
