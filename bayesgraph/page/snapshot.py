@@ -82,7 +82,7 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
             flips[key] = {"stays": True}
         elif isinstance(variable, Continuous):
             try:
-                ends = list(range_of(model, variable, None, rules))
+                ends = list(range_of(model, variable, rules))
             except errors.EvidenceError:
                 continue
             flips[key] = {"range": ends, "whole": isinstance(variable, Count)}

@@ -270,7 +270,7 @@ def _number_choice(
 ) -> Choice:
     """Return a number with its options: one in each interval if it has any, else a grid."""
     cuts = variable.cuts if isinstance(variable, Binned) else None
-    low, high = range_of(model, variable, cuts, rules)
+    low, high = range_of(model, variable, rules)
     value = old.value
     old_number = texts = None
     if isinstance(variable, Binned) and isinstance(value, str):
@@ -299,7 +299,7 @@ def _number_choice(
         points = np.unique(grid.round()).tolist()
     else:
         # Values from low to high, rounded to two digits of the step between them.
-        step = (high - low) / max(rules.n_values - 1, 1)
+        step = (high - low) / (rules.n_values - 1)
         digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
         grid = np.unique(np.round(np.linspace(low, high, rules.n_values), digits))
         points = np.clip(grid, low, high).tolist()
@@ -334,15 +334,12 @@ def _is_whole(variable: Variable, value: Any, cuts: Sequence[float] | None) -> b
     return all((2.0 * cut).is_integer() for cut in cuts)
 
 
-def range_of(
-    model: Model, variable: Variable, cuts: Sequence[float] | None, rules: Rules
-) -> tuple[float, float]:
+def range_of(model: Model, variable: Variable, rules: Rules) -> tuple[float, float]:
     """Return the range of a number: the one given, that of its intervals, or that of the model."""
     if variable.name in rules.ranges:
         return rules.ranges[variable.name]
-    if cuts is not None:
-        edges = Binned(variable.name, cuts).edges
-        return float(edges[0]), float(edges[-1])
+    if isinstance(variable, Binned):
+        return float(variable.edges[0]), float(variable.edges[-1])
     ends = _central_range(model, variable)
     if ends is None:
         raise EvidenceError(

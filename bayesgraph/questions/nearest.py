@@ -162,7 +162,7 @@ def nearest_rows(
     wanted = answers != variable.index(before) if to is None else answers == variable.index(to)
     # What each finding adds to the distance of each row; vectors of counts add nothing.
     distances = {
-        v: _distances(v, column, rows, rules.weights.get(v.name, 1.0), fixed=v.name in rules.fixed)
+        v: _distances(v, column, rows, rules)
         for v, column in findings.items()
         if not isinstance(v, CountVector)
     }
@@ -200,9 +200,7 @@ def _findings(model: Model, evidence: Mapping[Name, Any]) -> dict[Variable, Any]
     return columns | intervals
 
 
-def _distances(
-    variable: Variable, finding: Any, rows: Table, weight: float, *, fixed: bool
-) -> Floats:
+def _distances(variable: Variable, finding: Any, rows: Table, rules: Rules) -> Floats:
     """Return the cost of the difference between a finding and the value of each row.
 
     The result has the shape (n_rows,). A difference costs a share from 0 to 1 of the weight; that
@@ -224,7 +222,9 @@ def _distances(
             width = float(np.ptp([*column[~missing], *filter(np.isfinite, (low, high))]))
         share = away / (width or 1.0)
     share = np.where(missing, 1.0, share)
-    if fixed or np.isinf(weight):  # not 0 times infinity where there is no difference
+    weight = rules.weights.get(variable.name, 1.0)
+    # Not 0 times infinity where there is no difference.
+    if variable.name in rules.fixed or np.isinf(weight):
         return np.where(share > 0, np.inf, 0.0)
     return weight * share
 
