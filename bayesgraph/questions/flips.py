@@ -172,7 +172,8 @@ class Rules:
             if not (len(finite) == len(ends) == 2 and finite[0] < finite[1]):
                 raise EvidenceError(f"ranges= has pairs (low, high); {name!r} has {ends!r}.")
         self.prices = {n: cost for n, cost in costs.items() if isinstance(cost, Mapping)}
-        self.weights = {n: cost for n, cost in costs.items() if n not in self.prices}
+        self.weights: dict[Name, float]
+        self.weights = {name: cost for name, cost in costs.items() if name not in self.prices}
         self.fixed = {model.variable(name).name for name in fixed}
         self.among = None if among is None else {model.variable(name).name for name in among}
         self.ranges = {n: (float(low), float(high)) for n, (low, high) in ranges.items()}
