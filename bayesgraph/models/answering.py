@@ -148,8 +148,9 @@ class Answering:
 
     @property
     def _unmarginalisable(self) -> frozenset[Variable]:
-        """Numbers and vectors that elimination cannot keep; see `_leaf_targets`."""
-        return frozenset()
+        """Numbers and vectors that elimination cannot keep in some network; see `_leaf_targets`."""
+        networks = () if self._kind == "average" else self.networks
+        return frozenset().union(*(network._unmarginalisable for network in networks))
 
     def _leaf_targets(
         self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
@@ -166,9 +167,16 @@ class Answering:
         -------
         mapping from Variable to CPD
             Targets whose CPD is not a table or Gaussian, and whose children do not bear on the
-            question; empty for models that are not networks.
+            question, in all networks; the CPD is that of the first one.
         """
-        return {}
+        common: Mapping[Variable, CPD] | None = None
+        for network in self.networks:
+            variables = set(network.variables)
+            asked = [v for v in targets if v in variables]
+            observed = [v for v in evidence if v in variables]
+            leaves = network._leaf_targets(asked, observed)
+            common = leaves if common is None else {v: c for v, c in common.items() if v in leaves}
+        return common or {}
 
     def variable(self, name: Name) -> Variable:
         """Return the variable with a name; a variable of the model is returned as it is.

@@ -31,7 +31,7 @@ from bayesgraph.inference import CompiledTables, Factor, Potential, Tables
 from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.cpds.base import CPD, SetCPD
-from bayesgraph.models.cpds.density import LeafCPD, Plate
+from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.cpds.linear_gaussian import MAX_BYTES, Integrated
 from bayesgraph.models.cpds.noisy_max import CanonicalCPD, NoisyMaxCPD
 from bayesgraph.models.cpds.stacks import Combination
@@ -214,7 +214,7 @@ class BayesianNetwork(Model):
         """Return the targets whose posterior is a mixture of their CPD's; see `Answering`."""
         # A leaf of the query has no child among the targets, the evidence and their ancestors.
         numbers = [v for v in targets if not isinstance(v, Discrete)]
-        leaves = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], LeafCPD)}
+        leaves = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], Plate)}
         if not leaves:
             return {}
         relevant = ancestral_set(self._parents, [*targets, *evidence])

@@ -351,22 +351,6 @@ class Ensemble(Model):
         """
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
-    def _leaf_targets(
-        self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
-    ) -> Mapping[Variable, CPD]:
-        """Return the targets that are leaves of all networks; see `Answering`.
-
-        Of each the CPD is that of the first network.
-        """
-        common: Mapping[Variable, CPD] | None = None
-        for network in self.networks:
-            variables = set(network.variables)
-            asked = [v for v in targets if v in variables]
-            observed = [v for v in evidence if v in variables]
-            leaves = network._leaf_targets(asked, observed)
-            common = leaves if common is None else {v: c for v, c in common.items() if v in leaves}
-        return common or {}
-
     @property
     def arc_scores(self) -> dict[Arc, float]:
         """Score of each arc: its weighted mean over the networks that have a score of the arc."""
@@ -391,12 +375,6 @@ class Ensemble(Model):
         """Number of free parameters of all networks, and of the weights of a mixture."""
         total = sum(network.n_parameters or 0 for network in self.networks)
         return total + (len(self.networks) - 1 if self._is_joint else 0)
-
-    @property
-    def _unmarginalisable(self) -> frozenset[Variable]:
-        """Numbers and vectors that elimination cannot keep in some network of a mixture."""
-        kept = self.networks if self._is_joint else ()
-        return frozenset().union(*(network._unmarginalisable for network in kept))
 
     # ------------------------------------------------------------------------------ for solvers
 

@@ -353,17 +353,6 @@ class WeightedNetwork(Model):
         model: Any = weakref.proxy(self)
         return ClassSlice(model) if alone else TurnedSlice(model, inner)
 
-    @property
-    def _unmarginalisable(self) -> frozenset[Variable]:
-        """Numbers and vectors that elimination cannot keep; see `_leaf_targets`."""
-        return self.network._unmarginalisable
-
-    def _leaf_targets(
-        self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
-    ) -> Mapping[Variable, CPD]:
-        """Return the targets whose posterior is a mixture of their CPD's; see `Answering`."""
-        return self.network._leaf_targets(targets, evidence)
-
     def _with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
         """Return the network with numbers replaced by states; see `Model._with_findings`."""
         return self._with_networks([self.network._with_findings(findings)])

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,21 +28,6 @@ from bayesgraph.models.cpds.table import TableCPD
 # ----------------- The distributions of one number in single configurations (cells) of its parents
 # They are the components of the mixture that is the posterior of a leaf; see
 # `bayesgraph.inference.results`.
-
-
-@runtime_checkable
-class LeafCPD(Protocol):
-    """Protocol of CPDs whose distributions are the components of a leaf's posterior.
-
-    They are neither tables nor Gaussian, and their parents are discrete.
-    """
-
-    def components(self, cells: Any, /) -> Any:
-        """Return the distributions in configurations of the parents.
-
-        `cells` has their indices, shape (k,); the states of the last parent vary fastest.
-        """
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +327,10 @@ class NumbersPlate(Plate):
     _takes_one = True
 
     def components(self, cells: NDArray[np.intp]) -> CellComponents:
-        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        """Return the distributions in configurations of the parents.
+
+        `cells` has their indices, shape (k,); the states of the last parent vary fastest.
+        """
         return CellComponents(self, cells)
 
     def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> Floats | None:

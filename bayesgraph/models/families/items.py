@@ -61,7 +61,7 @@ class ItemsCPD(Plate):
         raise NotImplementedError
 
     def components(self, cells: NDArray[np.intp]) -> ItemCells:
-        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        """Return the distributions in configurations of the parents; see `NumbersPlate`."""
         return ItemCells(self, cells)
 
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
