@@ -46,7 +46,6 @@ from bayesgraph.models.evidence import (
     read_values,
     replaced,
     set_to,
-    without_distributions,
 )
 from bayesgraph.models.factor_graph import FactorGraph, GraphSlice
 from bayesgraph.models.model import Addend, Model, with_findings
@@ -140,7 +139,14 @@ class BayesianNetwork(Model):
             twice = [name for name, count in counts.items() if count > 1]
             raise ModelError(f"More than one CPD for {quoted(twice)}; each variable takes one.")
         if order is not None:
-            self._set_order(tuple(order))
+            listed = tuple(order)
+            if len(listed) != len(self.variables) or set(listed) != set(self.variables):
+                raise ModelError(
+                    f"order= lists the variables of the CPDs, each once: "
+                    f"{quoted(v.name for v in self.variables)}; got {quoted(listed)}."
+                )
+            self.variables = listed
+            self._by_name = {variable.name: variable for variable in listed}
         if annotations is not None:
             annotations.check(self._by_name)
         self._check_parents()
@@ -173,16 +179,6 @@ class BayesianNetwork(Model):
         arcs = [arc for cpd in self._blocks for arc in cpd.arcs()]
         scores = self.__dict__.get("arc_scores", {})  # not yet set where __init__ finds a cycle
         return graphs.scored_dag(self._by_name, arcs, scores)
-
-    def _set_order(self, order: tuple[Variable, ...]) -> None:
-        """Set the variables, which are those of the CPDs in another order."""
-        if len(order) != len(self.variables) or set(order) != set(self.variables):
-            raise ModelError(
-                f"order= lists the variables of the CPDs, each once: "
-                f"{quoted(v.name for v in self.variables)}; got {quoted(order)}."
-            )
-        self.variables = order
-        self._by_name = {variable.name: variable for variable in order}
 
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
@@ -307,13 +303,7 @@ class BayesianNetwork(Model):
         assert isinstance(cpd, TableCPD)  # a discrete variable
         prior = cpd.values * ratio
         reweighted = TableCPD(target, prior / prior.sum())
-        cpds = [reweighted if cpd.variable == target else cpd for cpd in self.cpds]
-        return BayesianNetwork(
-            cpds,
-            arc_scores=self.arc_scores,
-            order=self.variables,
-            annotations=self.annotations,
-        )
+        return self._of([reweighted if cpd.variable == target else cpd for cpd in self.cpds])
 
     @property
     def n_parameters(self) -> int:
@@ -475,7 +465,8 @@ class BayesianNetwork(Model):
     def _without_parents(self, names: Collection[Name]) -> BayesianNetwork:
         """Return the network for queries that set some variables; see `Model._without_parents`."""
         chosen = [self.variable(name) for name in names]
-        return self._of(without_distributions(self._blocks, chosen))
+        # The potential of a variable without a distribution is 1; queries observe it.
+        return self._of(replaced(self._blocks, {v: SetCPD(v) for v in chosen}))
 
     def do(self, values: Mapping[Name, Any]) -> BayesianNetwork:
         """Return the network after an intervention; see `Model.do`."""

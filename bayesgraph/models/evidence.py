@@ -45,7 +45,7 @@ from bayesgraph.inference import (
 )
 from bayesgraph.inference import likelihoods as jeffrey_likelihoods
 from bayesgraph.models.answering import PLAIN, Answering, no_target
-from bayesgraph.models.cpds.base import CPD, SetCPD
+from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.models.cpds.table import TableCPD
@@ -685,14 +685,6 @@ def read_values(model: Answering, values: Any) -> dict[Name, Any]:
             )
         settings[variable.name] = value
     return settings
-
-
-def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -> list[CPD]:
-    """Return the CPDs, with each chosen variable free of parents and of a distribution.
-
-    Their potentials are 1, for queries that observe them.
-    """
-    return replaced(blocks, {v: SetCPD(v) for v in chosen})
 
 
 def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
