@@ -149,7 +149,7 @@ def describe_table(
 def describe_items(
     parents: Sequence[Discrete],
     child: CountVector,
-    shares: Floats,
+    table: Floats,
     max_rows: int,
     max_columns: int,
 ) -> Description:
@@ -159,11 +159,10 @@ def describe_items(
     ----------
     parents : sequence of Discrete
     child : CountVector
-    shares : ndarray, shape (*parents' cardinalities, n_items)
+    table : ndarray, shape (parent configurations, n_items)
         Probability of each item.
     max_rows, max_columns : int
     """
-    table = shares.reshape(-1, len(child.items))
     shown = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
     names = texts([child.items[i] for i in shown], _LONGEST)
     return _shares(parents, table, shown, names, max_rows, 1e-300, "item", True)

@@ -437,7 +437,9 @@ class LogisticCPD(AdditiveCPD):
         )
         terms = listed(weights, self.parents, "weights", self.title)
         self.weights = tuple(map(self._terms, self.parents, terms))
-        self._start, self._parts = self.intercept, self.weights  # see AdditiveCPD
+        # See AdditiveCPD.
+        self._start, self._parts = self.intercept, self.weights
+        self._nothing = np.zeros(variable.cardinality)
         # A bound of all sums, whose differences are twice as large.
         self._scale = sum(float(np.abs(terms).max()) for terms in (self.intercept, *self.weights))
         if not self._scale < _MOST:

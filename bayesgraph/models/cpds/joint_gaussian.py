@@ -88,11 +88,16 @@ class JointGaussianCPD(Plate):
         d = len(self.children)
         shared = isinstance(covariance, (list, tuple, np.ndarray)) and np.ndim(covariance) == 2
         self.mean = self._parameter("mean", mean, (*self._lead, d))
+        self._means = self.mean.reshape(-1, d)
         self.covariance = self._parameter(
             "covariance", covariance, (d, d) if shared else (*self._lead, d, d)
         )
         self.sliceable = shared  # cells of `mean` alone can be taken, with the same covariance
-        variance = self._stacked.diagonal(axis1=1, axis2=2)
+        # Of the covariance matrices, 1 or one for each parent configuration: the diagonals, their
+        # roots (standard deviations), and the correlation matrices. These are divided by one scale
+        # at a time, because the product of two may overflow or underflow.
+        stacked = self.covariance.reshape(-1, d, d)
+        variance = stacked.diagonal(axis1=1, axis2=2)
         if not (variance > 0).all():
             constant = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
             raise CPDError(
@@ -101,7 +106,8 @@ class JointGaussianCPD(Plate):
                 "columns or add to the diagonal (smoothing=bg.Smoothing(var_smoothing=...) of the "
                 "classifiers does)."
             )
-        correlation = self._correlation
+        scale = self._scale = np.sqrt(variance)
+        correlation = self._correlation = stacked / scale[:, :, None] / scale[:, None, :]
         if (np.abs(correlation - correlation.swapaxes(1, 2)) > _SYMMETRY).any():
             raise CPDError(f"{self.title}: covariance takes symmetric matrices; one is not.")
         _ = self.roots  # raises for a covariance that is not positive definite
@@ -112,23 +118,6 @@ class JointGaussianCPD(Plate):
     def shared(self) -> bool:
         """Whether one covariance serves for all configurations of the parents."""
         return self.covariance.ndim == 2
-
-    @property
-    def _stacked(self) -> Floats:
-        """Covariance matrices as an array of shape (1 or parent configurations, d, d)."""
-        d = len(self.children)
-        return self.covariance.reshape(-1, d, d)
-
-    @cached_property
-    def _scale(self) -> Floats:
-        """Standard deviations, shape (1 or parent configurations, d)."""
-        return np.sqrt(self._stacked.diagonal(axis1=1, axis2=2))
-
-    @cached_property
-    def _correlation(self) -> Floats:
-        """Correlation matrices, shape (1 or parent configurations, d, d)."""
-        # Divided by one scale at a time, because the product of two may overflow or underflow.
-        return self._stacked / self._scale[:, :, None] / self._scale[:, None, :]
 
     @cached_property
     def roots(self) -> Floats:
@@ -165,11 +154,6 @@ class JointGaussianCPD(Plate):
         return roots
 
     @cached_property
-    def _means(self) -> Floats:
-        """Means, shape (parent configurations, d)."""
-        return self.mean.reshape(self.cells, -1)
-
-    @cached_property
     def _log_constant(self) -> Floats:
         """Log density at the mean, shape (parent configurations,)."""
         # The log of the determinant of A, which is 1 / sqrt(det S).
@@ -199,7 +183,7 @@ class JointGaussianCPD(Plate):
     def n_parameters(self) -> int:
         """Number of means and of entries in the lower triangles of the covariances."""
         d = len(self.children)
-        return int(self.mean.size) + len(self._stacked) * d * (d + 1) // 2
+        return int(self.mean.size) + len(self._scale) * d * (d + 1) // 2
 
     # ------------------------------------------------------------------------------- as a graph
 
@@ -278,27 +262,20 @@ class JointGaussianCPD(Plate):
         # product for the means m of all cells: if they share the whitening matrix, and are so near
         # the centre that the sum does not cancel. Otherwise each cell whitens the rows anew.
         expands = self.shared and self._lengths.max() <= _NEAR
-        add = self._add_expanded if expands else self._add_by_cell
         buffer = np.empty((min(_BLOCK, len(values)), len(self.children)))
         for first in range(0, len(values), _BLOCK):
-            block = values[first : first + _BLOCK]
-            add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
-
-    def _add_by_cell(self, block: Floats, buffer: Floats, out: Floats) -> None:
-        """Add the log densities of a block of rows, whitened for each cell."""
-        for cell, mean in enumerate(self._means):
-            _whiten(block, mean, self._fortran_roots[0 if self.shared else cell], buffer)
-            out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer)
-
-    def _add_expanded(self, block: Floats, buffer: Floats, out: Floats) -> None:
-        """Add the log densities of a block of rows, whitened once for all cells.
-
-        Of |y - m|^2 = |y|^2 - 2 y m + |m|^2, times -1/2, each line adds a term.
-        """
-        _whiten(block, self._centre, self._fortran_roots[0], buffer)
-        out += self._whitened @ buffer.T
-        out += (self._log_constant - 0.5 * self._lengths)[:, None]
-        out -= 0.5 * _squares(buffer)
+            block, logs = values[first : first + _BLOCK], out[:, first : first + _BLOCK]
+            whitened = buffer[: len(block)]
+            if expands:
+                # Each line adds a term of |y - m|^2, times -1/2.
+                _whiten(block, self._centre, self._fortran_roots[0], whitened)
+                logs += self._whitened @ whitened.T
+                logs += (self._log_constant - 0.5 * self._lengths)[:, None]
+                logs -= 0.5 * _squares(whitened)
+                continue
+            for cell, mean in enumerate(self._means):
+                _whiten(block, mean, self._fortran_roots[0 if self.shared else cell], whitened)
+                logs[cell] += self._log_constant[cell] - 0.5 * _squares(whitened)
 
     @cached_property
     def _fortran_roots(self) -> list[Floats]:

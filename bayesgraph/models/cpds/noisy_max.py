@@ -168,15 +168,12 @@ class AdditiveCPD(CanonicalCPD):
     # parents, to which rows of the others are added one after the other.
     _parts: tuple[Floats, ...]
     _start: Floats
+    # The effect of a parent that has none, an entry of its array.
+    _nothing: Floats
 
     def _added(self, start: Floats, part: Floats) -> Floats:
         """Return the array without parents joined by the effect of a parent in one state."""
         return start + part
-
-    @property
-    def _nothing(self) -> Floats:
-        """The effect of a parent that has none, an entry of its array."""
-        return np.zeros(np.shape(self._start))
 
     def _with(self, parents: Sequence[Variable], parts: Sequence[Any], start: Any) -> Self:
         """Return a CPD of the same class with other parents."""
@@ -331,7 +328,8 @@ class NoisyMaxCPD(AdditiveCPD):
         self._set_family(variable, parents)
         title = self.title
         entries = listed(influences, self.parents, "influences", title)
-        lowest = np.arange(variable.cardinality) == 0
+        # The distribution (1, 0, ..., 0): the child's first state is that of no effect.
+        lowest = self._nothing = np.eye(1, variable.cardinality)[0]
         self.leak = _shares(lowest if leak is None else leak, [variable], f"{title}: leak")
         tables = [
             _shares(table, [parent, variable], f"{title}: the influence of {parent.name!r}")
@@ -383,11 +381,6 @@ class NoisyMaxCPD(AdditiveCPD):
 
     def _added(self, start: Floats, part: Floats) -> Floats:
         return _maximum(start, part)
-
-    @property
-    def _nothing(self) -> Floats:
-        """The distribution (1, 0, ..., 0): the child's first state is that of no effect."""
-        return np.asarray(np.eye(1, len(self.leak))[0])
 
     def with_parent_summed(self, table: TableCPD) -> base.CPD | None:
         """Return the CPD with a parent summed out, if its effect is then one of another parent.
@@ -507,15 +500,11 @@ class NoisyOrCPD(NoisyMaxCPD):
         effects.flags.writeable = False
         self.influences = tuple(parts_of(effects[:-1], self.parents))
         self.leak = effects[-1]
-        self._parts, self._start = self.probabilities, background
+        self._parts, self._start, self._nothing = self.probabilities, background, np.zeros(())
 
     def _added(self, start: Floats, part: Floats) -> Floats:
         """Return ``1 - (1 - start) (1 - part)``, so that small probabilities keep their digits."""
         return start + (1.0 - start) * part
-
-    @property
-    def _nothing(self) -> Floats:
-        return np.zeros(())
 
 
 def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:

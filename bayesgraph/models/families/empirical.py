@@ -135,7 +135,7 @@ class HistogramCPD(NumbersPlate):
         The tails have the mean distance s / 2 from the outermost edges, and the mean square s^2,
         where s is the range of the edges.
         """
-        shares = self.values.reshape(-1, len(self._sides))[cells]
+        shares = self.values.reshape(self.cells, -1)[cells]
         # Moments about the middle lose no digits, and are those of mirrored tails: with the end e
         # the mean square of a tail is e^2 + 2 e s / 2 + s^2.
         middle = (self.edges[0] + self.edges[-1]) / 2
@@ -164,26 +164,22 @@ class HistogramCPD(NumbersPlate):
         )
         bins = np.maximum(inside, 0.0) / np.diff(self.edges)
         shares = np.hstack([tails[:, :1], bins, tails[:, 1:]])
-        return log_of(shares @ self.values.reshape(-1, len(self._sides)).T)
+        return log_of(shares @ self.values.reshape(self.cells, -1).T)
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child given the parents' columns; see CPD."""
-        shares = self.values.reshape(-1, len(self._sides))
+        shares = self.values.reshape(self.cells, -1)
         cell = base.draw_states(shares, self._cell(parents, n), random)
         u = random.random(n)
         # Bins are uniform. A tail starts at its edge and has no width, but reaches beyond.
         starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
         widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])
+        # The direction of the lower and of the upper tail; bins have none.
+        sides = np.zeros(len(widths))
+        sides[0], sides[-1] = -1.0, 1.0
         # 1 - u lies in (0, 1]: the inverse of the tail's distribution function stays finite.
         reach = self._range * ((1.0 - u) ** (-1.0 / _SHAPE) - 1.0)
-        return np.asarray(starts[cell] + u * widths[cell] + self._sides[cell] * reach)
-
-    @property
-    def _sides(self) -> Floats:
-        """Direction of each tail and bin: -1 for the lower tail, 1 for the upper, 0 for bins."""
-        sides = np.zeros(len(self.edges) + 1)
-        sides[0], sides[-1] = -1.0, 1.0
-        return sides
+        return np.asarray(starts[cell] + u * widths[cell] + sides[cell] * reach)
 
     def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a table with a column for each bin and each tail; see CPD."""

@@ -57,7 +57,7 @@ class ItemsCPD(Plate):
         return (*self._lead, len(self.variable.items))
 
     def _item_shares(self) -> Floats:
-        """Return the probabilities of items for printing, shape (*cardinalities, n_items)."""
+        """Return the probabilities of items, shape (parent configurations, n_items)."""
         raise NotImplementedError
 
     def components(self, cells: NDArray[np.intp]) -> ItemCells:
@@ -73,7 +73,7 @@ class ItemsCPD(Plate):
 
     def item_logs(self) -> Floats:
         """Return the log probability of each item, shape (parent configurations, n_items)."""
-        return log_of(self._item_shares().reshape(self.cells, -1))
+        return log_of(self._item_shares())
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a printable table of the most probable items; see `CPD.describe`."""
@@ -104,7 +104,7 @@ class ItemCells:
     @property
     def shares(self) -> Floats:
         """Probabilities of the items; see ItemComponents."""
-        return self.cpd._item_shares().reshape(self.cpd.cells, -1)[self.cells]
+        return self.cpd._item_shares()[self.cells]
 
     def log_probability(self, counts: Any) -> Floats:
         """Return the log probability of the counts of one row; see ItemComponents."""
@@ -308,18 +308,14 @@ class Weights:
         self.finite = np.asfortranarray(np.where(impossible, 0.0, logs))
         self.impossible = impossible.T.astype(np.float64) if impossible.any() else None
 
-    def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
+    def add(self, counts: Any, out: Floats) -> None:
         """Add the log potentials of documents, ``logs @ counts.T``, to `out`.
 
         Parameters
         ----------
         counts : ndarray or csr_array, shape (n_rows, n)
         out : ndarray, shape (cells, n_rows)
-        threshold : float
-            Counts above the threshold are taken as 1 and others as 0; with NaN they are unchanged.
         """
-        if not np.isnan(threshold):
-            counts = present(counts, threshold)
         if not is_sparse(counts):
             out += self.finite @ counts.T  # twice as fast as the product of the rows
         # Cell by cell is faster where counts are more than weights, and weights exceed the cache.
@@ -397,7 +393,7 @@ class MultinomialCPD(ItemsCPD):
 
     @cached_property
     def _logs(self) -> Floats:
-        return log_of(self.probabilities.reshape(self.cells, -1))
+        return self.item_logs()
 
     @cached_property
     def _weights(self) -> Weights:
@@ -411,23 +407,19 @@ class MultinomialCPD(ItemsCPD):
             return
         # Probabilities are divided by that of all known items, once for each occurrence.
         rows, absent = missing
-        log_kept = _log_positive(known_mass(self._shares, absent))
+        log_kept = _log_positive(known_mass(self._item_shares(), absent))
         total = np.asarray(counts[rows].sum(axis=1)).reshape(-1, 1)
         out[:, rows] -= (total * log_kept).T
 
-    @property
-    def _shares(self) -> Floats:
-        return self.probabilities.reshape(self.cells, -1)
-
     def _item_shares(self) -> Floats:
-        return self.probabilities
+        return self.probabilities.reshape(self.cells, -1)
 
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
         """Return log P(count of an item | length of the document); see `ItemsCPD`.
 
         Given the length, the count is binomial.
         """
-        share = self._shares[cells, place][:, None]
+        share = self._item_shares()[cells, place][:, None]
         count = np.arange(length + 1.0)
         orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
         # log(share^count (1 - share)^others), where 0 log(0) is 0.
@@ -444,7 +436,7 @@ class MultinomialCPD(ItemsCPD):
         at = np.flatnonzero(row)
         logs = self._logs[:, at].T  # (items that occur, cells)
         if missing is not None:
-            logs = logs - _log_positive(known_mass(self._shares, missing[1]))
+            logs = logs - _log_positive(known_mass(self._item_shares(), missing[1]))
         return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
@@ -471,7 +463,7 @@ class MultinomialCPD(ItemsCPD):
                     LENGTHS[: len(weights)].astype(np.int64), len(rows), p=weights / weights.sum()
                 )
         # All items of the documents of a cell are drawn at once, and counted by document and item.
-        shares, cells = self._shares, range(self.cells)
+        shares, cells = self._item_shares(), range(self.cells)
         items = np.concatenate(
             [_draw(shares[c], int(length[cell == c].sum()), random) for c in cells]
         )
@@ -543,8 +535,8 @@ class DirichletMultinomialCPD(ItemsCPD):
         out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
 
     def _item_shares(self) -> Floats:
-        a = self.concentration
-        return np.asarray(a / a.sum(axis=-1, keepdims=True))
+        a = self.concentration.reshape(self.cells, -1)
+        return np.asarray(a / a.sum(axis=1, keepdims=True))
 
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
         """Return log P(count of an item | length of the document); see `ItemsCPD`.
@@ -713,7 +705,7 @@ class PresenceCPD(ItemsCPD):
     @cached_property
     def _logs(self) -> tuple[Floats, Floats]:
         """Log probabilities of presence and of absence, shape (parent configurations, n) each."""
-        p = self.probabilities.reshape(self.cells, -1)
+        p = self._item_shares()
         with np.errstate(divide="ignore"):
             return np.log(p), np.log1p(-p)
 
@@ -734,7 +726,8 @@ class PresenceCPD(ItemsCPD):
         counts, missing = known_counts(evidence, self.variable)
         # As if all items were absent, and the log odds of those that are present.
         odds, absence, certain = self._terms
-        odds.add(counts, out, self.threshold)
+        there = present(counts, self.threshold)
+        odds.add(there, out)
         out += absence.sum(axis=1, keepdims=True)
         if missing is not None:
             # Items with missing counts (1 in `unknown`) add nothing.
@@ -743,7 +736,6 @@ class PresenceCPD(ItemsCPD):
         if certain.any():
             # A document in which a certain item is known to be absent is impossible: each certain
             # item is present, or its count is missing. Shapes are (cells, n_rows).
-            there = present(counts, self.threshold)
             needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
             present_items = (there @ certain.T.astype(np.float64)).T
             if missing is not None:
@@ -751,7 +743,7 @@ class PresenceCPD(ItemsCPD):
             out[present_items < needed] = -np.inf
 
     def _item_shares(self) -> Floats:
-        return self.probabilities
+        return self.probabilities.reshape(self.cells, -1)
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """Return the log probability of the observed presence or absence of each item in a row.
@@ -761,7 +753,7 @@ class PresenceCPD(ItemsCPD):
         row = dense_row(evidence.columns[self.variable])
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold
-        p = self.probabilities.reshape(self.cells, -1)[:, at].T
+        p = self._item_shares()[:, at].T
         logs = log_of(np.where(there[:, None], p, 1.0 - p))
         return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
 
@@ -772,7 +764,7 @@ class PresenceCPD(ItemsCPD):
         """
         count = max(1.0, math.floor(self.threshold) + 1.0)
         cell = self._cell(parents, n)
-        shares = self.probabilities.reshape(self.cells, -1)
+        shares = self._item_shares()
         # Blocks of rows bound the memory of dense random numbers.
         blocks = [
             scipy.sparse.csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
