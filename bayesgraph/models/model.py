@@ -530,11 +530,14 @@ class Model(Drawn, Edits, Answering):
         case = self._checked_case(Best if method == "exact" else Search, evidence)
         if over is not None:
             question = Best(self._over(over, case))
+        assignments: list[Assignment] | None = None
         if method == "exact":
             try:
-                if over is None:
-                    return self._best(k, question, evidence, memory_limit, case)
-                return self._best_over(k, question, evidence, memory_limit, case)
+                if over is not None and k > 1:
+                    assignments = self._best_over(k, question, case, memory_limit)
+                else:
+                    answer = self._possible(question, case, evidence, memory_limit)
+                    assignments = answer.take(k)
             except MemoryLimitError:
                 if fallback is None or question.mode or not self._answers(Search):
                     raise
@@ -543,20 +546,9 @@ class Model(Drawn, Edits, Answering):
                 "The mode of a joint density is found by elimination; leave out method='search' or "
                 "joint=True."
             )
-        search = Search(k, question.over, question.means, budget)
-        return self._best(k, search, evidence, memory_limit, case)
-
-    def _best(
-        self,
-        k: int,
-        question: Best | Search,
-        evidence: EvidenceLike,
-        memory_limit: float | None,
-        case: Case,
-    ) -> list[Assignment]:
-        """Return the k most probable assignments that a query finds, best first."""
-        answer = self._possible(question, case, evidence, memory_limit)
-        assignments: list[Assignment] = answer.take(k)
+        if assignments is None:
+            search = Search(k, question.over, question.means, budget)
+            assignments = self._possible(search, case, evidence, memory_limit).take(k)
         if not assignments:
             raise impossible(evidence)
         return assignments
@@ -575,13 +567,12 @@ class Model(Drawn, Edits, Answering):
         return over
 
     def _best_over(
-        self, k: int, question: Best, evidence: EvidenceLike, memory_limit: float | None, case: Case
+        self, k: int, question: Best, case: Case, memory_limit: float | None
     ) -> list[Assignment]:
-        """Return the k most probable joint assignments of some variables, best first."""
-        # This also refuses impossible evidence, for which `ranked` would return an empty list.
-        first = self._best(1, question, evidence, memory_limit, case)
-        if k == 1:
-            return first
+        """Return the k most probable joint assignments of some variables, best first.
+
+        The list is empty if the evidence is impossible.
+        """
         over: Any = question.over
         wanted: Any = [self.variables[at] for at in over]
 
