@@ -319,18 +319,15 @@ def read_targets(
     for number in numbers:
         check_target(model, model.variables[number], vectors=vectors)
         if number in observed:
+            variable = model.variables[number]
+            why = ""  # it is observed although the evidence does not name it
+            if isinstance(variable, MissingIndicator):
+                why = f" (Evidence on {variable.of!r} says that it is not missing.)"
             raise EvidenceError(
-                f"{model.variables[number].name!r} is both a target and observed; leave it out of "
-                f"one of them.{_why_observed(model.variables[number])}"
+                f"{variable.name!r} is both a target and observed; leave it out of one of them."
+                f"{why}"
             )
     return tuple(numbers)
-
-
-def _why_observed(variable: Variable) -> str:
-    """Return the reason why a variable that the evidence does not name is observed, if any."""
-    if not isinstance(variable, MissingIndicator):
-        return ""
-    return f" (Evidence on {variable.of!r} says that it is not missing.)"
 
 
 def check_memory_limit(value: Any) -> None:

@@ -352,16 +352,8 @@ def add_marginal_gaussians(
 # ------------------------------------------------------------------------------------ Several CPDs
 
 
-# Number of rows of a block, which stays in the first-level cache.
-_ROWS = 128
-
-
-def _entries_added(out: Floats, *others: Any) -> int:
-    """Return the number of table entries that are added to rows; `width` is second to last."""
-    return out.size * len(others[-2])
-
-
-@kernel(work=_entries_added)
+# The work is the number of entries that are added to rows; `width` is the second to last argument.
+@kernel(work=lambda out, *others: out.size * len(others[-2]))
 def add_tables(
     out: Floats,
     columns: NDArray[np.integer],

@@ -42,12 +42,8 @@ class TreeArrays(NamedTuple):
     depth: int
 
 
-def _descents(out: Floats, rare: Floats, codes: NDArray[Any], missing: Any, *others: Any) -> int:
-    """Return a rough number of steps: eight for each row (from `begin` to `end`) and tree."""
-    return (others[-1] - others[-2]) * len(others[0]) * 8
-
-
-@kernel(work=_descents)
+# Roughly eight steps for each row, of those from `begin` to `end`, and tree.
+@kernel(work=lambda out, *others: (others[-1] - others[-2]) * len(others[3]) * 8)
 def descend(
     out: Floats,
     rare: Floats,

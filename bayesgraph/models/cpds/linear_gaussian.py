@@ -314,7 +314,8 @@ class Integrated:
     def __init__(
         self, cpds: Sequence[CPD], observed: Collection[Variable], keep: Collection[Variable]
     ) -> None:
-        wholes = [_whole(cpd) for cpd in cpds]
+        # The Gaussians without evidence; they are linear.
+        wholes: Any = [cpd.potential(Evidence(1, {})) for cpd in cpds]
         columns = (v for whole in wholes for v in whole.variables if v in observed)
         self._columns = tuple(dict.fromkeys(columns))  # observed numbers, each once
         # An auxiliary variable for the target of each Gaussian; it is kept in the elimination.
@@ -372,13 +373,6 @@ class Integrated:
 
 class _Row:
     """Name of the auxiliary variable that stands for a target; each instance is a unique name."""
-
-
-def _whole(cpd: CPD) -> GaussianFactor:
-    """Return a linear Gaussian CPD as a Gaussian factor without evidence."""
-    potential = cpd.potential(Evidence(1, {}))
-    assert isinstance(potential, GaussianFactor)  # it is linear
-    return potential
 
 
 def _with_row(

@@ -99,12 +99,9 @@ class CanonicalCPD(base.CPD):
         if self.n_entries <= SMALL:
             return [self.to_table()]
         links = self.links()
-        if links is not None and sum(table.size for table in links) < self.n_entries:
-            return self._chain(links)
-        return [self.to_table()] if self.n_entries <= MAX_TABLE else [self]
-
-    def _chain(self, links: Sequence[Floats]) -> list[base.CPD]:
-        """Return a table for each link, given the link before and a parent; the child is last."""
+        if links is None or sum(table.size for table in links) >= self.n_entries:
+            return [self.to_table()] if self.n_entries <= MAX_TABLE else [self]
+        # A table for each link, given the link before and a parent; the child is last.
         chain: list[base.CPD] = []
         before: tuple[Discrete, ...] = ()
         for k, (parent, table) in enumerate(zip(self.parents, links, strict=True), 1):
@@ -137,11 +134,11 @@ class CanonicalCPD(base.CPD):
         cells = math.prod([parent.cardinality for parent in free])
         self._check_size(evidence.n_rows * cells * self.variable.cardinality)
         columns = evidence.columns
-        # Rows are the first axis, and each free parent has an axis of its own.
+        # Rows are the first axis, and each free parent has an axis of its own, on which its states
+        # are; the arrays broadcast along the others.
+        axes = iter(np.indices([1, *(p.cardinality for p in free)], sparse=True)[1:])
         codes = [
-            columns[parent].reshape(-1, *[1] * len(free))
-            if parent in columns
-            else _on_axis(parent.cardinality, 1 + free.index(parent), 1 + len(free))
+            columns[parent].reshape(-1, *[1] * len(free)) if parent in columns else next(axes)
             for parent in self.parents
         ]
         values = self.distributions(codes)
@@ -263,11 +260,6 @@ def parts_of(array: Any, parents: Sequence[Discrete]) -> list[Any]:
 def one_hot(steps: Codes, n_states: int) -> Floats:
     """Return the table of a function: 1 at the state that each entry names, on a last axis."""
     return np.eye(n_states)[steps]
-
-
-def _on_axis(n: int, axis: int, n_axes: int) -> Codes:
-    """Return 0, ..., n - 1 along one of several axes, to broadcast along the others."""
-    return np.arange(n).reshape([n if a == axis else 1 for a in range(n_axes)])
 
 
 # ------ Noisy maxima and noisy ors: each parent may bring the child about, independently of others

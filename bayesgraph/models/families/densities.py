@@ -529,21 +529,13 @@ class ExponentialCPD(DensityCPD):
         return random.exponential(1.0 / rate)
 
 
-def _solve_exponential(mean: Floats) -> Sequence[Floats]:
-    return (1.0 / mean,)
-
-
-def _exponential_means(mean: Floats) -> Sequence[Floats]:
-    return (np.where(mean > 0, mean, 1.0),)
-
-
 EXPONENTIAL = from_means(
     "exponential",
     "waiting times: numbers from 0 on, the most frequent near 0",
     ExponentialCPD,
     ("non-negative",),
-    _solve_exponential,
-    _exponential_means,
+    lambda mean: (1.0 / mean,),
+    lambda mean: (np.where(mean > 0, mean, 1.0),),  # what is assumed of a column of equal values
 )
 
 
