@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bayesgraph.core.errors import EvidenceError, ModelError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
@@ -33,18 +33,10 @@ from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.evidence import replaced
 from bayesgraph.models.model import Model
 
+if TYPE_CHECKING:
+    from bayesgraph.models.bayesian_network import BayesianNetwork
+
 _NOTHING = Evidence(1, {})
-
-
-class Network(Protocol):
-    """What changes read of a Bayesian network."""
-
-    variables: tuple[Variable, ...]
-    _blocks: tuple[CPD, ...]
-
-    @property
-    def _ancestral_order(self) -> tuple[Name, ...]: ...
-    def __getitem__(self, name: Name) -> CPD: ...
 
 
 # --------------------------------------------------------------------------- names and states
@@ -155,7 +147,7 @@ def _changed(
 # ------------------------------------------------------------------------------- the graph
 
 
-def check_nothing_below(network: Network, chosen: Collection[Variable]) -> None:
+def check_nothing_below(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
     """Raise a ModelError if a child of one of the variables is left, or no variable is."""
     names = {v.name for v in chosen}
     for parent, child in [arc for block in network._blocks for arc in block.arcs()]:
@@ -167,14 +159,14 @@ def check_nothing_below(network: Network, chosen: Collection[Variable]) -> None:
     check_something_left(network, chosen)
 
 
-def check_something_left(network: Network, chosen: Collection[Variable]) -> None:
+def check_something_left(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
     """Raise a ModelError if no other variable of the network is left."""
     if len(set(chosen)) == len(network.variables):
         raise ModelError("A network has at least one variable; none would be left.")
 
 
 def merged(
-    network: Network, other: Network, prefer: str | None
+    network: BayesianNetwork, other: BayesianNetwork, prefer: str | None
 ) -> tuple[list[CPD], list[Variable]]:
     """Return the CPDs of two networks, and the order of their variables.
 
@@ -210,7 +202,7 @@ def merged(
 # ---------------------------------------------------------------------------- summing out
 
 
-def without_variable(network: Network, variable: Variable) -> list[CPD]:
+def without_variable(network: BayesianNetwork, variable: Variable) -> list[CPD]:
     """Return the CPDs of the other variables, after one has been summed out.
 
     The product of the CPDs of the variable and of its children, in the order of the graph, is
@@ -261,7 +253,7 @@ def _check_summable(cpd: CPD, children: Sequence[CPD]) -> None:
 # --------------------------------------------------------------------------- conditioning
 
 
-def given(network: Network, case: Case) -> tuple[list[CPD], float]:
+def given(network: BayesianNetwork, case: Case) -> tuple[list[CPD], float]:
     """Return the CPDs of the variables that are not observed, and the log mass of the evidence.
 
     Each finding is a likelihood of the parents of its variable. The last of the variables that it
@@ -301,7 +293,7 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
 
 
 def _likelihoods(
-    network: Network, values: Mapping[Variable, Any], evidence: Evidence
+    network: BayesianNetwork, values: Mapping[Variable, Any], evidence: Evidence
 ) -> list[Potential]:
     """Return the likelihoods of the observed variables, as functions of their other parents."""
     factors: list[Potential] = []
@@ -316,7 +308,7 @@ def _likelihoods(
     return factors
 
 
-def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
+def _positions(network: BayesianNetwork, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
     """Return sort keys of the variables; that with the greatest key absorbs likelihoods first.
 
     A key has whether the variable is a number that comes after all discrete variables, and its
@@ -332,7 +324,7 @@ def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variab
     return {v: (numbers_last and isinstance(v, Continuous), place[v.name]) for v in singles}
 
 
-def _conditional(variable: Variable, product: Potential, network: Network) -> CPD:
+def _conditional(variable: Variable, product: Potential, network: BayesianNetwork) -> CPD:
     """Return the distribution of a variable given all other variables of a factor.
 
     Its old parents come first among the new ones.

@@ -484,18 +484,6 @@ def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Fa
     return factors
 
 
-def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Variable, Floats]:
-    """Return the columns of the continuous variables in `partial`, which some rows lack (NaN).
-
-    These variables are arguments of the potentials; the engine inserts their observed values.
-    """
-    return {
-        v: evidence.columns[v].astype(np.float64, copy=False)
-        for v in partial
-        if isinstance(v, Continuous)
-    }
-
-
 # ---------------- Findings about numbers that are not values: intervals, and likelihoods of counts
 # A leaf with such a finding is replaced by a discrete variable of the same name, whose states are
 # the interval and its complement, or the counts that are named and all others. Given its parents it

@@ -21,7 +21,7 @@ from bayesgraph.core.errors import (
     quoted,
 )
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Arc, Discrete, Name, Variable
+from bayesgraph.core.variables import Arc, Continuous, Discrete, Name, Variable
 from bayesgraph.inference import (
     METHODS,
     Approximate,
@@ -39,7 +39,7 @@ from bayesgraph.inference import (
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.editing import new_names, substituted
-from bayesgraph.models.evidence import evidence_factors, partial_columns
+from bayesgraph.models.evidence import evidence_factors
 from bayesgraph.models.model import Addend, Model
 
 if TYPE_CHECKING:
@@ -222,7 +222,13 @@ class GraphSlice:
         shown = evidence.without(self.blocking) if self.blocking else evidence
         potentials = self._potentials(shown, summed)
         potentials += evidence_factors(evidence, self.blocking)
-        return Problem(potentials, partial_columns(evidence, self.blocking))
+        # Numbers that some rows lack (NaN) are arguments of potentials; the engine inserts them.
+        numbers = {
+            v: evidence.columns[v].astype(np.float64, copy=False)
+            for v in self.blocking
+            if isinstance(v, Continuous)
+        }
+        return Problem(potentials, numbers)
 
     def _potentials(self, shown: Evidence, summed: bool) -> list[Potential]:
         return [piece.potential(shown) for piece in self.pieces]

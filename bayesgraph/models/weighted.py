@@ -27,7 +27,7 @@ from bayesgraph.models.bayesian_network import BayesianNetwork
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.editing import new_names, new_states
-from bayesgraph.models.evidence import Finding, evidence_factors
+from bayesgraph.models.evidence import Finding
 from bayesgraph.models.factor_graph import FactorGraph, Term, check_negative, checked_exponent
 from bayesgraph.models.model import Addend, Model
 
@@ -517,10 +517,10 @@ class ClassSlice:
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
         """Return the scores of the classes, and the soft evidence on the class, as factors."""
         target = self.model.target
-        scores = Factor.from_log([target], self.model.log_scores(evidence))
-        soft = {v: logs for v, logs in evidence.likelihoods.items() if v == target}
-        soft_factors = evidence_factors(Evidence(evidence.n_rows, {}, soft), [])
-        return Problem([scores, *soft_factors], {})
+        logs = [self.model.log_scores(evidence)]
+        if target in evidence.likelihoods:
+            logs.append(evidence.likelihoods[target])
+        return Problem([Factor.from_log([target], values) for values in logs], {})
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Count, Discrete, Variable
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.density import DensityCPD
-from bayesgraph.models.families.leaf_family import LeafFamily, from_values
+from bayesgraph.models.families.leaf_family import LeafFamily, alphas, from_values, numeric
 from bayesgraph.statistics import CountSource, Singles, Smoothing, safe_divide
 
 # ----------------------------------------------------------------- Negative binomial distributions
@@ -196,7 +196,7 @@ def _estimate_poisson(
     This is the posterior mean under a gamma prior of shape alpha m and exposure alpha. For a
     column without any event, m is half an event divided by the number of rows.
     """
-    columns = tuple(child for child in children if isinstance(child, Count))
+    columns = numeric(children)
     summary = source.singles(Singles(columns, target))
     # Rows and events have the shape (n_classes, n_columns).
     place = [summary.at.place[child] for child in columns]
@@ -208,7 +208,7 @@ def _estimate_poisson(
     least = safe_divide(np.full(len(columns), 0.5), overall.count[0, place])
     centre = np.maximum(overall.mean[0, place], np.where(least > 0, least, 0.5))
     # One pseudo-count for each column, in rows.
-    alpha = np.array([float(smoothing.pseudo_counts(child, 1).reshape(-1)[0]) for child in columns])
+    alpha = alphas(columns, smoothing)
     # Parameters of the gamma posterior of each rate.
     shape, exposure = events + alpha * centre, rows + alpha
     if smoothing.estimation == "predictive":

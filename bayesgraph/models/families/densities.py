@@ -22,6 +22,7 @@ from bayesgraph.models.families.leaf_family import (
     from_means,
     from_values,
     location_and_scale,
+    numeric,
 )
 from bayesgraph.statistics import (
     CountSource,
@@ -207,7 +208,7 @@ def _estimate_gaussian(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
     """Return Gaussian CPDs, or Student's t CPDs as their posterior predictive."""
-    columns = tuple(child for child in children if isinstance(child, Continuous))
+    columns = numeric(children)
     summary = source.singles(Singles(columns, target))
     place = [summary.at.place[child] for child in columns]
     moments, overall = (part.columns(place) for part in (summary.moments, summary.overall))
@@ -369,7 +370,7 @@ def _estimate_lognormal(
             "estimation='predictive' is not known for log-normal columns; choose 'mean', 'map' or "
             "'ml', or make a column of logarithms and call it Gaussian."
         )
-    columns = tuple(child for child in children if isinstance(child, Continuous))
+    columns = numeric(children)
     moments = source.summary(Moments(columns, ("log",), target)).moments
     overall = moments.merged((target.cardinality,), 0)  # over all classes
     plate = from_moments(columns, target, moments, overall, smoothing)[0]

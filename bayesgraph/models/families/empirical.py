@@ -17,7 +17,7 @@ from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
 from bayesgraph.models.cpds.density import NumbersPlate
-from bayesgraph.models.families.leaf_family import LeafFamily
+from bayesgraph.models.families.leaf_family import LeafFamily, numeric
 from bayesgraph.statistics import CountSource, Samples, Smoothing, distinct_values
 
 # --------------------- Histograms: piecewise constant densities with heavy tails outside the edges
@@ -373,7 +373,7 @@ def _estimate_kernel(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
     """Return kernel density CPDs; a class without values has the values of all classes."""
-    columns = tuple(child for child in children if isinstance(child, Continuous))
+    columns = numeric(children)
     summary = source.summary(Samples(columns, target))
     points, weights = [], []
     shape = (target.cardinality, len(columns))

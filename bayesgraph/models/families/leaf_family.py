@@ -136,7 +136,7 @@ def from_means(
     ) -> list[CPD]:
         """Return the CPDs of features given the class; see `LeafFamily`."""
         smoothing.refuse_predictive(cpd.__name__)
-        columns = _numeric(children)
+        columns = numeric(children)
         # Shapes are (n_classes, n_functions, n_columns); counts are those of the first function.
         moments = source.summary(Moments(columns, functions, target)).moments
         overall = moments.merged((target.cardinality,), 0)  # over all classes
@@ -144,7 +144,7 @@ def from_means(
         count = moments.count.reshape(by_function)[:, :1]
         pooled = overall.mean.reshape(by_function[1:])
         # The number of pseudo-rows in each class, which have the means of all classes.
-        pseudo = _alpha(columns, smoothing) + smoothing.var_smoothing * count
+        pseudo = alphas(columns, smoothing) + smoothing.var_smoothing * count
         sums = count * moments.mean.reshape(by_function) + pseudo * pooled
         means = np.where(count + pseudo > 0, safe_divide(sums, count + pseudo), pooled)
         # No squared deviation from the mean of the first function: all values are equal.
@@ -175,11 +175,11 @@ def from_values(name: str, summary: str, cpd: type[DensityCPD], solve: SolveValu
     ) -> list[CPD]:
         """Return the CPDs of features given the class; see `LeafFamily`."""
         smoothing.refuse_predictive(cpd.__name__)
-        columns = _numeric(children)
+        columns = numeric(children)
         # Of each column, the distinct values in each class, and their weights.
         summary = source.summary(Samples(columns, target))
         parameters = np.empty((len(cpd.parameters), target.cardinality, len(columns)))
-        alpha = _alpha(columns, smoothing)
+        alpha = alphas(columns, smoothing)
         for j, (values, weights) in enumerate(zip(summary.values, summary.weights, strict=True)):
             # Of all classes: the distinct values, and the weight of the rows that have each.
             pooled, mass = distinct_values(np.concatenate(values), np.concatenate(weights))
@@ -232,11 +232,12 @@ def _median(ascending: Floats, share: Floats) -> float:
     return float(ascending[np.searchsorted(np.cumsum(share), 0.5).clip(max=len(ascending) - 1)])
 
 
-def _numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
+def numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
+    """Return the features of a family of numbers, of which all are."""
     return tuple(child for child in children if isinstance(child, Continuous))
 
 
-def _alpha(columns: Sequence[Continuous], smoothing: Smoothing) -> Floats:
+def alphas(columns: Sequence[Continuous], smoothing: Smoothing) -> Floats:
     """Return the pseudo-count `alpha` of each column: the number of pseudo-rows of each class."""
     return np.array([float(smoothing.pseudo_counts(v, 1).reshape(-1)[0]) for v in columns])
 
@@ -255,7 +256,7 @@ def _made(
         wrong |= ~(np.isfinite(values) & (values > above))
     if wrong.any():
         column = columns[int(np.flatnonzero(wrong.any(axis=0))[0])]
-        if smoothing.var_smoothing > 0 or _alpha([column], smoothing)[0] > 0:
+        if smoothing.var_smoothing > 0 or alphas([column], smoothing)[0] > 0:
             raise DataError(
                 f"Column {column.name!r} varies too little, relative to its size, for the "
                 f"parameters of {cpd.__name__}; subtract a constant from it, or give it another "
