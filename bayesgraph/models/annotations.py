@@ -82,16 +82,12 @@ class Annotations:
 
     def renamed(self, new: Mapping[Name, Name]) -> Annotations:
         """Return the annotations with other names of some variables."""
-        if not self:
-            return self
         mappings = (self.positions, self.notes, self.titles)
         kept: list[Any] = [{new.get(n, n): value for n, value in m.items()} for m in mappings]
         return Annotations(self.note, *kept)
 
     def over(self, other: Annotations) -> Annotations:
         """Return these annotations, and of another what is missing here."""
-        if not other:
-            return self
         return Annotations(
             self.note or other.note,
             {**other.positions, **self.positions},

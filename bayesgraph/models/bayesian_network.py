@@ -158,6 +158,7 @@ class BayesianNetwork(Model):
             above[index_of[child]].append(index_of[parent])
         # The graph of a cycle raises the error that names it.
         in_order: Any = parents_first(above) or self.graph
+        # Names of the variables in topological order, parents first.
         self._order: list[Name] = [names[v] for v in in_order]
         # Of each variable the indices of its parents, in the order of its CPD, and its own.
         self._scopes = list(above.values())
@@ -438,11 +439,6 @@ class BayesianNetwork(Model):
                     for f in factors
                 ]
         return factors_of
-
-    @property
-    def _ancestral_order(self) -> tuple[Name, ...]:
-        """Names of the variables in topological order, parents first."""
-        return tuple(self._order)
 
     def _nodes(self) -> list[CPD]:
         """Return the CPDs in topological order, parents first."""

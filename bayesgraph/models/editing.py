@@ -210,7 +210,7 @@ def without_variable(network: BayesianNetwork, variable: Variable) -> list[CPD]:
     """
     name = variable.name
     arcs = {arc for block in network._blocks for arc in block.arcs()}
-    children = [network[child] for child in network._ancestral_order if (name, child) in arcs]
+    children = [network[child] for child in network._order if (name, child) in arcs]
     new_cpds: dict[Variable, CPD | None] = {variable: None}
     if not children:
         return replaced(network._blocks, new_cpds)
@@ -315,7 +315,7 @@ def _positions(network: BayesianNetwork, singles: Mapping[Variable, CPD]) -> dic
     place in the order of the graph: parents precede children. Continuous variables come last where
     they can, so that they are integrated out before discrete variables are summed out.
     """
-    place = {name: i for i, name in enumerate(network._ancestral_order)}
+    place = {name: i for i, name in enumerate(network._order)}
     # Continuous variables can come last unless one of them is a parent of a discrete variable.
     numbers_last = not any(
         isinstance(v, Discrete) and any(isinstance(p, Continuous) for p in cpd.parents)

@@ -306,7 +306,7 @@ def test_with_cpd_and_with_arc():
 def test_new_arcs_change_nothing(seed):
     network = canonical_network(seed, n_roots=4, numbers=True)
     arcs = set(network.graph.edges)
-    order = list(network._ancestral_order)
+    order = list(network._order)
     expected = network.marginals().log_evidence, network.query("last").probabilities
     for parent, child in itertools.combinations(order, 2):
         if (parent, child) in arcs:
@@ -671,7 +671,7 @@ def edits(network):
             yield f"with_states, twice {name}", both, {}
     pairs = [
         p
-        for p in itertools.combinations(network._ancestral_order, 2)
+        for p in itertools.combinations(network._order, 2)
         if p not in network.graph.edges
     ]
     for parent, child in random.Random(1).sample(pairs, min(6, len(pairs))):

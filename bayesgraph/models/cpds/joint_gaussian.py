@@ -162,22 +162,15 @@ class JointGaussianCPD(Plate):
         return np.broadcast_to(constant, self.cells)
 
     @cached_property
-    def _centre(self) -> Floats:
-        """The average of the means over the parent configurations, shape (d,).
+    def _expansion(self) -> tuple[Floats, Floats, Floats]:
+        """The centre of the means, and these whitened, for a shared covariance.
 
-        The result has no rounding error if all means are equal.
+        These are the average of the means, shape (d,), which has no rounding error if all are
+        equal; A (mean - centre), shape (cells, d); and the squared lengths of these.
         """
-        return np.asarray(self._means[0] + (self._means - self._means[0]).mean(axis=0))
-
-    @cached_property
-    def _whitened(self) -> Floats:
-        """The whitened means A (mean - centre) for a shared covariance, shape (cells, d)."""
-        return np.asarray((self._means - self._centre) @ self.roots[0].T)
-
-    @cached_property
-    def _lengths(self) -> Floats:
-        """Squared lengths of the whitened means, shape (parent configurations,)."""
-        return _squares(self._whitened)
+        centre = self._means[0] + (self._means - self._means[0]).mean(axis=0)
+        whitened = (self._means - centre) @ self.roots[0].T
+        return centre, whitened, _squares(whitened)
 
     @property
     def n_parameters(self) -> int:
@@ -261,16 +254,17 @@ class JointGaussianCPD(Plate):
         # With y whitened, |y - m|^2 = |y|^2 - 2 y m + |m|^2 takes one whitening and one matrix
         # product for the means m of all cells: if they share the whitening matrix, and are so near
         # the centre that the sum does not cancel. Otherwise each cell whitens the rows anew.
-        expands = self.shared and self._lengths.max() <= _NEAR
+        expands = self.shared and self._expansion[-1].max() <= _NEAR
         buffer = np.empty((min(_BLOCK, len(values)), len(self.children)))
         for first in range(0, len(values), _BLOCK):
             block, logs = values[first : first + _BLOCK], out[:, first : first + _BLOCK]
             whitened = buffer[: len(block)]
             if expands:
                 # Each line adds a term of |y - m|^2, times -1/2.
-                _whiten(block, self._centre, self._fortran_roots[0], whitened)
-                logs += self._whitened @ whitened.T
-                logs += (self._log_constant - 0.5 * self._lengths)[:, None]
+                centre, means, lengths = self._expansion
+                _whiten(block, centre, self._fortran_roots[0], whitened)
+                logs += means @ whitened.T
+                logs += (self._log_constant - 0.5 * lengths)[:, None]
                 logs -= 0.5 * _squares(whitened)
                 continue
             for cell, mean in enumerate(self._means):

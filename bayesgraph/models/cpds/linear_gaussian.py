@@ -358,12 +358,6 @@ class Integrated:
             slopes,
         )
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        arrays = (array for piece in self._pieces for array in piece)
-        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-
     def potentials(self, evidence: Evidence) -> list[Potential]:
         """Return the factors that remain after integration, given evidence of one row."""
         values = np.array([evidence.columns[v][0] for v in self._columns], dtype=np.float64)

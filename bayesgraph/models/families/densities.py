@@ -121,7 +121,9 @@ def _solve_student(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
     share = weights / weights.sum()
     lower = np.array([-np.inf, 0.5 * np.log(max(bound, _NEVER)), np.log(_MIN_DOF)])
     upper = np.array([np.inf, np.inf, np.log(_MAX_DOF)])
-    at = np.clip(_start(x, share), lower, upper)
+    # Robust estimates to start with; five degrees of freedom.
+    median, scale = location_and_scale(x, share)
+    at = np.clip([median, np.log(scale or _NEVER), np.log(5.0)], lower, upper)
     value = _mean_log(x, share, at)
     for _ in range(_STUDENT_STEPS):
         # Parameters are location, log scale and log degrees of freedom.
@@ -148,16 +150,6 @@ def _solve_student(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
     # Without smoothing (`bound` is 0) equal values have no scale; their scale 0 is refused later.
     scale = float(np.exp(at[1])) if at[1] > lower[1] or bound > 0 else 0.0
     return float(at[0]), scale, float(np.exp(at[2]))
-
-
-def _start(x: Floats, share: Floats) -> Floats:
-    """Return robust estimates as the start of Fisher scoring: location, log scale and log dof.
-
-    These are the median, the scaled median absolute deviation, and five degrees of freedom. `share`
-    holds the weights of the values, which sum to one.
-    """
-    location, scale = location_and_scale(x, share)
-    return np.array([location, np.log(scale or _NEVER), np.log(5.0)])
 
 
 def _mean_log(x: Floats, share: Floats, at: Floats) -> float:

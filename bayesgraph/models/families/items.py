@@ -117,7 +117,7 @@ class ItemCells:
     def item(self, place: int, length: int) -> CountTable:
         """Return the distributions of the count of one item; see ItemComponents."""
         logs = self.cpd._item_log_table(self.cells, place, length)
-        return CountTable(type(self.cpd).__name__.removesuffix("CPD"), logs)
+        return CountTable((type(self.cpd).__name__.removesuffix("CPD"),), logs)
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Any:
         """Return rows of counts; see ItemComponents."""
@@ -131,20 +131,15 @@ class CountTable:
 
     Attributes
     ----------
-    kind : str
-        Name of the family.
+    kinds : tuple of str
+        The name of the family.
     logs : ndarray, shape (k, n + 1)
         Log probabilities.
     """
 
-    kind: str
+    kinds: tuple[str, ...]
     logs: Floats
     whole = True  # values are whole numbers
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The name of the family; see Components."""
-        return (self.kind,)
 
     @cached_property
     def _shares(self) -> Floats:
