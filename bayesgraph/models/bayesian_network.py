@@ -339,7 +339,18 @@ class BayesianNetwork(Model):
         kept = [*keep, *soft]
         relevant = ancestral_set(self._parents, [*observed, *kept])
         blocks = [cpd for cpd in self._blocks if not relevant.isdisjoint(cpd.children)]
-        blocking = self._blocking(relevant, blocks, partial, kept) if partial else []
+        blocking: list[Variable] = []
+        if partial:
+            # Variables on which something besides their own CPD depends are summed out in the rows
+            # that lack them. The CPDs of the others sum to one, unless they share one with targets
+            # that depend on them; and some roots are summed out by the CPD of their only child.
+            inner = {parent for variable in relevant for parent in self._parents[variable]}
+            inner.update(kept)
+            for cpd in self._blocks:
+                if cpd.siblings_depend and not inner.isdisjoint(cpd.children):
+                    inner.update(cpd.children)
+            summed = summed_roots(blocks, kept)
+            blocking = [v for v in partial if v in inner and v not in summed]
         # CPDs take no evidence on a variable that is to be summed out in some rows.
         shown = frozenset(v for v in observed if v not in blocking)
         pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
@@ -349,39 +360,6 @@ class BayesianNetwork(Model):
             shown,
             tuple(keep),
         )
-
-    def _blocking(
-        self,
-        relevant: Collection[Variable],
-        blocks: Sequence[CPD],
-        partial: Sequence[Variable],
-        kept: Collection[Variable],
-    ) -> list[Variable]:
-        """Return the partially observed variables to sum out in the rows that lack them.
-
-        Two kinds of variables are left out: variables without children in the submodel, because
-        their CPD sums to one (unless they share a CPD with targets that depend on them); and roots
-        that the CPD of their only child sums out itself.
-
-        Parameters
-        ----------
-        relevant : collection of Variable
-            Variables of the submodel.
-        blocks : sequence of CPD
-            CPDs of the submodel.
-        partial : sequence of Variable
-            Variables that some rows observe and others lack.
-        kept : collection of Variable
-            Targets and variables with soft evidence.
-        """
-        # Variables on which something besides their own CPD depends.
-        inner = {parent for variable in relevant for parent in self._parents[variable]}
-        inner.update(kept)
-        for cpd in self._blocks:
-            if cpd.siblings_depend and not inner.isdisjoint(cpd.children):
-                inner.update(cpd.children)
-        summed = summed_roots(blocks, kept)
-        return [variable for variable in partial if variable in inner and variable not in summed]
 
     @cached_property
     def _compiled_tables(self) -> CompiledTables | None:
