@@ -389,8 +389,7 @@ def cpdag(graph: Any) -> PDAG:
     nodes = tuple(dag)
     place = {name: i for i, name in enumerate(nodes)}
     parents = [sorted(place[p] for p in dag.predecessors(name)) for name in nodes]
-    pattern = Pattern.of_class(parents)
-    return pattern.named(nodes)
+    return Pattern.of_class(parents).named(nodes)
 
 
 def structural_hamming_distance(one: Any, other: Any, *, equivalent: bool = True) -> int:
@@ -589,10 +588,8 @@ class Pattern:
             sink = next((node for node in waiting if self._is_sink(node, around, remaining)), None)
             if sink is None:
                 # Direct the remaining edges along a topological order of the arcs.
-                dag: nx.DiGraph = nx.DiGraph()
-                dag.add_nodes_from(range(len(self.parents)))
-                dag.add_edges_from(self.arcs())
-                place = {node: i for i, node in enumerate(nx.lexicographical_topological_sort(dag))}
+                order = topological_order(build_dag(range(len(self.parents)), self.arcs()))
+                place = {node: i for i, node in enumerate(order)}
                 for a, b in self._undirected_both_ways():
                     if place[a] < place[b]:
                         self.direct(a, b)
