@@ -30,7 +30,7 @@ from bayesgraph.statistics import ParameterPosterior
 
 
 # Maximum length of the texts in a header; longer texts are shortened.
-_LONGEST = 16
+LONGEST = 16
 
 
 # ---------------------------------------------------------------------------------------- text
@@ -142,33 +142,11 @@ def describe_table(
     """
     table = values.reshape(-1, child.cardinality)
     columns = list(range(min(child.cardinality, max_columns)))
-    names = state_texts(child, _LONGEST, max_columns)
-    return _shares(parents, table, columns, names, max_rows, 1.0, "column", probability)
+    names = state_texts(child, LONGEST, max_columns)
+    return describe_shares(parents, table, columns, names, max_rows, 1.0, "column", probability)
 
 
-def describe_items(
-    parents: Sequence[Discrete],
-    child: CountVector,
-    table: Floats,
-    max_rows: int,
-    max_columns: int,
-) -> Description:
-    """Return a table of texts with columns for the most probable items, the most probable first.
-
-    Parameters
-    ----------
-    parents : sequence of Discrete
-    child : CountVector
-    table : ndarray, shape (parent configurations, n_items)
-        Probability of each item.
-    max_rows, max_columns : int
-    """
-    shown = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
-    names = texts([child.items[i] for i in shown], _LONGEST)
-    return _shares(parents, table, shown, names, max_rows, 1e-300, "item", True)
-
-
-def _shares(
+def describe_shares(
     parents: Sequence[Discrete],
     table: Floats,
     columns: list[int],
@@ -176,14 +154,15 @@ def _shares(
     max_rows: int,
     darkest: float,
     column: str,
-    probability: bool,
+    probability: bool = True,
 ) -> Description:
     """Return a table of some columns of `table`, with their `names`; see `describe_table`.
 
-    `darkest` is the least number with the darkest background, `column` the word for a column.
+    The rows of `table` are configurations of the parents. `darkest` is the least number with the
+    darkest background, `column` the word for a column.
     """
     shown = table[:max_rows, columns]
-    header = [*texts([parent.name for parent in parents], _LONGEST), *names]
+    header = [*texts([parent.name for parent in parents], LONGEST), *names]
     rows = [
         [*key, *(_share(float(value), probability) for value in row)]
         for key, row in zip(configurations(parents, len(shown)), shown, strict=True)
@@ -217,7 +196,7 @@ def describe_numbers(
     # Rows are all configurations (cells) of the first child, then all of the second, and so on.
     child, cell = np.divmod(np.arange(min(total, max_rows)), cells)
     shown = children[: child[-1] + 1] if len(children) > 1 else []
-    names = texts([variable.name for variable in shown], _LONGEST)
+    names = texts([variable.name for variable in shown], LONGEST)
     keys = configurations(parents, min(cells, max_rows))
     values = [column.reshape(cells, -1)[cell, child].tolist() for column in columns.values()]
     rows = [
@@ -226,7 +205,7 @@ def describe_numbers(
         for i, j, *numbers in zip(child.tolist(), cell.tolist(), *values, strict=True)
     ]
     head = ["child"] if names else []
-    header = [*head, *texts([parent.name for parent in parents], _LONGEST), *columns]
+    header = [*head, *texts([parent.name for parent in parents], LONGEST), *columns]
     note = left_out(total - len(rows), hidden)
     return Description(header, rows, None, note, len(header) - len(columns))
 
@@ -257,7 +236,7 @@ def configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
     rows = joint_codes(parents, n)
     # Texts only of the states that occur, since a parent may have very many.
     names = [
-        state_texts(parent, _LONGEST, max(codes) + 1)
+        state_texts(parent, LONGEST, max(codes) + 1)
         for parent, codes in zip(parents, zip(*rows, strict=True), strict=True)
     ]
     return [[text[c] for text, c in zip(names, row, strict=True)] for row in rows]

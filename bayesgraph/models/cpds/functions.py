@@ -15,6 +15,7 @@ from bayesgraph.core.errors import CPDError
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.models.cpds.base import (
     CPD,
+    LONGEST,
     Description,
     checked_numbers,
     configurations,
@@ -34,9 +35,6 @@ from bayesgraph.models.cpds.noisy_max import (
 from bayesgraph.models.cpds.table import TableCPD
 
 # ---------------------------------- Discrete children that are functions of their discrete parents
-
-
-_LONGEST = 16
 
 
 class DeterministicCPD(CanonicalCPD):
@@ -319,8 +317,8 @@ class DeterministicCPD(CanonicalCPD):
         cells = math.prod([parent.cardinality for parent in self.parents])
         keys, n = configurations(self.parents, max_rows), len(self.parents)
         states = self._states(list(np.array(joint_codes(self.parents, max_rows)).T))
-        values = [state_texts(self.variable, _LONGEST)[code] for code in states]
-        names = texts([v.name for v in self.scope], _LONGEST)
+        values = [state_texts(self.variable, LONGEST)[code] for code in states]
+        names = texts([v.name for v in self.scope], LONGEST)
         shown = min(n, max_columns)
         # The first parents are left out: the states of the last ones vary in the rows shown.
         rows = [[*key[n - shown :], value] for key, value in zip(keys, values, strict=True)]

@@ -237,7 +237,7 @@ class AdditiveCPD(CanonicalCPD):
             [row], self.variable, numbers, len(numbers), max_columns, probability=is_share
         )
         cells = [line[1:] for line in shown.rows]
-        keys = [[str(p.name), s] for p in self.parents for s in base.state_texts(p, _LONGEST)]
+        keys = [[str(p.name), s] for p in self.parents for s in base.state_texts(p, base.LONGEST)]
         lines = [[*key, *line] for key, line in zip(keys, cells[1:], strict=True)]
         states = shown.header[1:]
         hidden = max(0, len(lines) + 1 - max_rows)
@@ -263,9 +263,6 @@ def one_hot(steps: Codes, n_states: int) -> Floats:
 
 
 # ------ Noisy maxima and noisy ors: each parent may bring the child about, independently of others
-
-
-_LONGEST = 16
 
 
 class NoisyMaxCPD(AdditiveCPD):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -214,7 +213,7 @@ def from_moments(
     overall: GroupMoments,
     smoothing: Smoothing,
 ) -> list[CPD]:
-    """Return Gaussian CPDs, or Student's t CPDs for the estimation "predictive".
+    """Return Gaussian CPDs, or their posterior predictive for the estimation "predictive".
 
     Parameters
     ----------
@@ -231,60 +230,40 @@ def from_moments(
     mean = np.where(moments.count > 0, moments.mean, overall.mean)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
     towards = smoothing.pooled(moments.count, moments.square)  # variances to shrink towards
-    if smoothing.estimation == "predictive":
-        # A constant column must not affect the posterior, so all classes get the same row count.
-        constant = overall.square == 0
-        moments = replace(moments, count=np.where(constant, overall.count, moments.count))
-        return [_predictive(columns, target, moments, mean, ridge, towards, smoothing)]
-    variance = smoothing.covariance(moments.count, moments.square, towards) + ridge
-    _check_variance(columns, variance)
-    plate = GaussianPlate(columns, mean, variance, [target])
-    if smoothing.has_posterior:
-        strength = smoothing.degrees_of_freedom(moments.count)
-        plate.parameter_posterior = ParameterPosterior.of_plate(moments.count, strength)
-    return [plate]
-
-
-def _predictive(
-    columns: tuple[Continuous, ...],
-    target: Discrete,
-    moments: GroupMoments,
-    mean: Floats,
-    ridge: Floats,
-    towards: Floats,
-    smoothing: Smoothing,
-) -> CPD:
-    """Return Student's t CPDs: the posterior predictive of Gaussians with unknown parameters.
-
-    Under the prior p(mean, variance) ~ 1 / variance, n rows of a class with the mean m and the
-    variance s^2 give a t distribution around m with n - 1 degrees of freedom and the squared scale
-    s^2 (1 + 1/n) (Gelman et al. 2013, section 3.2). Shrinkage adds its equivalent sample size to
-    the degrees of freedom, and the variance `towards` with that weight to the average s^2. The
-    variance `ridge` is added to the squared scale.
-    """
-    n = moments.count
-    dof = np.where(n > 0, n - 1.0, 0.0) + smoothing.rows
-    if not (dof > 0).all():
-        # The second index is that of the column; NaN counts as too few.
-        short = columns[int(np.argwhere(~(dof > 0))[0][1])].name
-        raise DataError(
-            f"estimation='predictive' takes two rows in every class, or a positive shrinkage; "
-            f"column {short!r} has fewer in one."
-        )
-    squared = safe_divide(moments.square + smoothing.rows * towards, dof)
-    variance = np.where(n > 0, squared, towards) * (1.0 + 1.0 / np.maximum(n, 1.0)) + ridge
-    _check_variance(columns, variance)
-    return StudentCPD(columns, mean, np.sqrt(variance), dof, [target])
-
-
-def _check_variance(columns: tuple[Continuous, ...], variance: Floats) -> None:
-    """Raise a DataError if a variance is zero or NaN; their shape is (n_classes, n_columns)."""
-    if not (variance > 0).all():
+    is_predictive = smoothing.estimation == "predictive"
+    if is_predictive:
+        # Under the prior p(mean, variance) ~ 1 / variance, n rows of a class with the mean m and
+        # the variance s^2 give a t distribution around m with n - 1 degrees of freedom and the
+        # squared scale s^2 (1 + 1/n) (Gelman et al. 2013, section 3.2). Shrinkage adds its
+        # equivalent sample size to the degrees of freedom, and the variance `towards` with that
+        # weight to the average s^2. The variance `ridge` is added to the squared scale. A constant
+        # column must not affect the posterior, so all classes get the same row count.
+        n = np.where(overall.square == 0, overall.count, moments.count)
+        dof = np.where(n > 0, n - 1.0, 0.0) + smoothing.rows
+        if not (dof > 0).all():
+            # The second index is that of the column; NaN counts as too few.
+            short = columns[int(np.argwhere(~(dof > 0))[0][1])].name
+            raise DataError(
+                f"estimation='predictive' takes two rows in every class, or a positive shrinkage; "
+                f"column {short!r} has fewer in one."
+            )
+        squared = safe_divide(moments.square + smoothing.rows * towards, dof)
+        variance = np.where(n > 0, squared, towards) * (1.0 + 1.0 / np.maximum(n, 1.0)) + ridge
+    else:
+        variance = smoothing.covariance(moments.count, moments.square, towards) + ridge
+    if not (variance > 0).all():  # zero or NaN
         name = columns[int(np.argwhere(~(variance > 0))[0][1])].name
         raise DataError(
             f"Column {name!r} is constant in some class, and nothing smooths its variance of zero; "
             "give var_smoothing or shrinkage a positive value."
         )
+    if is_predictive:
+        return [StudentCPD(columns, mean, np.sqrt(variance), dof, [target])]
+    plate = GaussianPlate(columns, mean, variance, [target])
+    if smoothing.has_posterior:
+        strength = smoothing.degrees_of_freedom(moments.count)
+        plate.parameter_posterior = ParameterPosterior.of_plate(moments.count, strength)
+    return [plate]
 
 
 GAUSSIAN = LeafFamily(

@@ -29,11 +29,13 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import CountVector, Discrete, Variable
 from bayesgraph.models.cpds.base import (
     CPD,
+    LONGEST,
     Columns,
     Description,
     check_sums,
-    describe_items,
+    describe_shares,
     draw_states,
+    texts,
 )
 from bayesgraph.models.cpds.density import Plate, parent_states
 from bayesgraph.models.families.leaf_family import LeafFamily
@@ -76,9 +78,11 @@ class ItemsCPD(Plate):
         return log_of(self._item_shares())
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """Return a printable table of the most probable items; see `CPD.describe`."""
-        shares = self._item_shares()
-        return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
+        """Return a table of the most probable items, the most probable first; see `CPD`."""
+        table = self._item_shares()
+        shown = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
+        names = texts([self.variable.items[i] for i in shown], LONGEST)
+        return describe_shares(self.parents, table, shown, names, max_rows, 1e-300, "item")
 
 
 @dataclass(frozen=True, eq=False)
