@@ -30,6 +30,7 @@ from bayesgraph.models.cpds.noisy_max import (
     CanonicalCPD,
     Codes,
     listed,
+    of_states,
     one_hot,
 )
 from bayesgraph.models.cpds.table import TableCPD
@@ -448,13 +449,12 @@ class LogisticCPD(AdditiveCPD):
 
     def _terms(self, parent: Discrete, weights: ArrayLike) -> Floats:
         """Return the terms of a parent, shape (its states, states of the child)."""
-        what = f"{self.title}: the weights of {parent.name!r}"
+        what = f"{self.title}: the weights"
         if self.variable.cardinality == 2 and np.ndim(weights) < 2:
-            if np.ndim(weights) == 0 and parent.cardinality == 2:
-                weights = [0.0, weights]  # type: ignore[assignment]
-            numbers = checked_numbers(weights, (parent.cardinality,), what=what)
+            numbers = of_states(weights, parent, what)
             weights = np.stack([np.zeros_like(numbers), numbers], axis=-1)
-        return checked_numbers(weights, (parent.cardinality, self.variable.cardinality), what=what)
+        shape = parent.cardinality, self.variable.cardinality
+        return checked_numbers(weights, shape, what=f"{what} of {parent.name!r}")
 
     @property
     def n_parameters(self) -> int:

@@ -471,7 +471,7 @@ class NoisyOrCPD(NoisyMaxCPD):
             )
         entries = listed(probabilities, self.parents, "probabilities", title)
         self.probabilities = tuple(
-            _of_states(value, parent, what)
+            of_states(value, parent, what)
             for parent, value in zip(self.parents, entries, strict=True)
         )
         background = base.checked_numbers(leak, (), what=f"{title}: leak")
@@ -530,10 +530,7 @@ def listed(
     return values
 
 
-def _of_states(value: ArrayLike, parent: Discrete, what: str) -> Floats:
-    """Return a probability for each state of a parent; a number is that of the second of two."""
-    what = f"{what} of {parent.name!r}"
-    if np.ndim(value) == 0 and parent.cardinality == 2:
-        pair: Any = [0.0, value]
-        return base.checked_numbers(pair, (2,), what=what)
-    return base.checked_numbers(value, (parent.cardinality,), what=what)
+def of_states(value: Any, parent: Discrete, what: str) -> Floats:
+    """Return a number for each state of a parent; a single one is that of the second of two."""
+    numbers = [0.0, value] if np.ndim(value) == 0 and parent.cardinality == 2 else value
+    return base.checked_numbers(numbers, (parent.cardinality,), what=f"{what} of {parent.name!r}")
