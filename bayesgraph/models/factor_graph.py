@@ -223,7 +223,7 @@ class GraphSlice:
         potentials = self._potentials(shown, summed)
         potentials += evidence_factors(evidence, self.blocking)
         # Numbers that some rows lack (NaN) are arguments of potentials; the engine inserts them.
-        numbers = {
+        numbers: dict[Variable, Floats] = {
             v: evidence.columns[v].astype(np.float64, copy=False)
             for v in self.blocking
             if isinstance(v, Continuous)

@@ -266,7 +266,4 @@ def _made(
             f"Column {column.name!r} is constant in some class, or nearly so, and nothing smooths "
             "that; give alpha or var_smoothing a positive value."
         )
-    family: Any = cpd  # each constructor takes its parameters by name
-    named = dict(zip(cpd.parameters, parameters, strict=True))
-    made: CPD = family(columns, parents=[target], **named)
-    return made
+    return cpd(columns, *parameters, [target])
