@@ -476,7 +476,14 @@ class BayesianNetwork(Model):
     def without(self, *names: Name) -> BayesianNetwork:
         """Return the network without variables that have no children; see `Model.without`."""
         chosen = [self.variable(name) for name in names]
-        editing.check_nothing_below(self, chosen)
+        left_out = {v.name for v in chosen}
+        for parent, child in [arc for block in self._blocks for arc in block.arcs()]:
+            if parent in left_out and child not in left_out:
+                raise ModelError(
+                    f"{parent!r} is a parent of {child!r}, which would be left without it. Leave "
+                    f"out {child!r} too, or sum {parent!r} out: marginalised({parent!r})."
+                )
+        editing.check_something_left(self, chosen)
         return self._of(replaced(self._blocks, dict.fromkeys(chosen)))
 
     def with_arc(self, parent: Name, child: Name) -> BayesianNetwork:

@@ -147,18 +147,6 @@ def _changed(
 # ------------------------------------------------------------------------------- the graph
 
 
-def check_nothing_below(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
-    """Raise a ModelError if a child of one of the variables is left, or no variable is."""
-    names = {v.name for v in chosen}
-    for parent, child in [arc for block in network._blocks for arc in block.arcs()]:
-        if parent in names and child not in names:
-            raise ModelError(
-                f"{parent!r} is a parent of {child!r}, which would be left without it. Leave out "
-                f"{child!r} too, or sum {parent!r} out: marginalised({parent!r})."
-            )
-    check_something_left(network, chosen)
-
-
 def check_something_left(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
     """Raise a ModelError if no other variable of the network is left."""
     if len(set(chosen)) == len(network.variables):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,6 @@ class TableCPD(base.CPD):
     ) -> None:
         self._set_family(variable, parents)
         self.values = base.checked_shares(values, self.scope, what=base.ParameterTitle(self))
-        self._log_values: Floats | None = None
 
     @classmethod
     def from_checked(
@@ -71,7 +71,7 @@ class TableCPD(base.CPD):
         cpd = cls.__new__(cls)
         cpd.variable, cpd.parents = variable, tuple(parents)
         values.flags.writeable = False
-        cpd.values, cpd._log_values = values, None
+        cpd.values = values
         return cpd
 
     @classmethod
@@ -84,7 +84,7 @@ class TableCPD(base.CPD):
         least = np.finfo(np.float64).tiny
         values = np.where(np.isneginf(logs), 0.0, np.maximum(np.exp(logs), least))
         cpd = cls.from_checked(variable, values, parents)
-        cpd._log_values, cpd.has_lost_digits = logs, bool((values == least).any())
+        cpd.log_values, cpd.has_lost_digits = logs, bool((values == least).any())
         return cpd
 
     @property
@@ -97,13 +97,12 @@ class TableCPD(base.CPD):
         """Number of free probabilities: n_states - 1 for each configuration of the parents."""
         return int(self.values[..., :-1].size)
 
-    @property
+    @cached_property
     def log_values(self) -> Floats:
         """Natural logarithms of the table, computed once."""
-        if self._log_values is None:
-            self._log_values = log_of(self.values)
-            self._log_values.flags.writeable = False  # factors share it
-        return self._log_values
+        logs = log_of(self.values)
+        logs.flags.writeable = False  # factors share it
+        return logs
 
     def to_factor(self) -> Factor:
         """Return the table as a factor over parents and child."""

@@ -86,12 +86,9 @@ class HistogramCPD(NumbersPlate):
         self.values = base.checked_shares(values, (*self.parents, cells), what=what)
         # Log densities of bins, and of tails at the outermost edges, with the shape of `values`. A
         # tail's density there is its probability times shape / range.
+        self._range = float(array[-1] - array[0])
         scale = np.concatenate([[self._range / _SHAPE], widths, [self._range / _SHAPE]])
         self._log_density = log_of(self.values) - log_of(scale)
-
-    @property
-    def _range(self) -> float:
-        return float(self.edges[-1] - self.edges[0])
 
     @property
     def n_parameters(self) -> int:
