@@ -116,20 +116,11 @@ class CellComponents:
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
         """Return draws, shape (len(chosen), 1); see Components."""
-        cells = self.cells[chosen]
-        cpd: base.CPD = self.cpd
-        return np.asarray(cpd.sample(parent_states(cpd, cells), len(cells), random))[:, None]
+        return np.asarray(self.cpd.sample_cells(self.cells[chosen], random))[:, None]
 
     def of(self, places: Any) -> CellComponents:
         """Return the same distributions, which are of one number; see Components."""
         return self
-
-
-def parent_states(cpd: base.CPD, cells: NDArray[np.intp]) -> base.Columns:
-    """Return the states of a CPD's parents in configurations given by their indices."""
-    parents = cpd.discrete_parents
-    codes = np.unravel_index(cells, [p.cardinality for p in parents]) if parents else ()
-    return dict(zip(parents, codes, strict=True))
 
 
 # -------------------------------- Plates: one CPD for many children with the same discrete parents
@@ -308,11 +299,16 @@ class Plate(base.CPD):
         chosen = observed_first[(rows, *(evidence.columns[parent] for parent in observed))]
         out += chosen.reshape(evidence.n_rows, -1).T
 
-    def _cell(self, parents: base.Columns, n: int) -> NDArray[np.intp]:
-        """Return the index of the parents' configuration in each row, for sampling."""
-        if not self.parents:
-            return np.zeros(n, dtype=np.intp)
-        return np.asarray(np.ravel_multi_index([parents[p] for p in self.parents], self._lead))
+    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of the children given the parents' columns; see CPD."""
+        cells = np.zeros(n, dtype=np.intp)
+        if self.parents:
+            cells = np.ravel_multi_index([parents[p] for p in self.parents], self._lead)
+        return self.sample_cells(cells, random)
+
+    def sample_cells(self, cells: NDArray[np.intp], random: np.random.Generator) -> NDArray[Any]:
+        """Return a draw for each index of a configuration of the parents; see CPD."""
+        return super().sample({}, len(cells), random)  # refuses
 
 
 # ---- Base class of CPDs of numeric children, with one array for each named parameter of a density
@@ -468,10 +464,9 @@ class DensityCPD(NumbersPlate):
         with np.errstate(over="ignore"):
             return np.asarray(self._quantile(probability, *self._cell_parameters(cells)))
 
-    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n draws of the first child given the parents' columns; see CPD."""
-        cell = self._cell(parents, n)
-        drawn = self._draw(random, *self._cell_parameters(cell))
+    def sample_cells(self, cells: NDArray[np.intp], random: np.random.Generator) -> NDArray[Any]:
+        """Return draws of the first child; see `Plate`."""
+        drawn = self._draw(random, *self._cell_parameters(cells))
         return np.asarray(drawn, dtype=np.float64)
 
     def _columns(self) -> Mapping[str, Floats]:

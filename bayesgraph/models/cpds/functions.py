@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import CPDError
 from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.inference import normalised_if_possible
 from bayesgraph.models.cpds.base import (
     CPD,
     LONGEST,
@@ -467,7 +468,7 @@ class LogisticCPD(AdditiveCPD):
         scores = self.intercept
         for terms, code in zip(self.weights, codes, strict=True):
             scores = scores + terms[code]
-        return _softmax(scores)
+        return normalised_if_possible(scores)
 
     def links(self) -> list[Floats] | None:
         """Return a chain whose links are the sums so far, if few of these differ."""
@@ -488,7 +489,7 @@ class LogisticCPD(AdditiveCPD):
             sums = longer[first]
         if not self.weights:
             return None
-        return [*tables, _softmax(sums[:, None] + self.weights[-1])]
+        return [*tables, normalised_if_possible(sums[:, None] + self.weights[-1])]
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
         """Return the CPD with the states of a variable in another order; see CPD."""
@@ -502,10 +503,3 @@ class LogisticCPD(AdditiveCPD):
         """Return a row with the terms of each state of each parent; see CPD."""
         rows = [self.intercept[None], *self.weights]
         return self._described(rows, "intercept", max_rows, max_columns, is_share=False)
-
-
-def _softmax(scores: Floats) -> Floats:
-    """Return probabilities in proportion to the exponentials along the last axis."""
-    # The maximum is subtracted so that no exponential overflows.
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))

@@ -25,7 +25,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.models import row_kernels
-from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
+from bayesgraph.models.cpds.base import CPD, Description, describe_numbers
 from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
 
@@ -276,18 +276,17 @@ class JointGaussianCPD(Plate):
         """The whitening matrices `roots` in Fortran order, which BLAS needs."""
         return [np.asfortranarray(root) for root in self.roots]
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n draws of all children, shape (n, d); see CPD."""
-        cell = self._cell(parents, n)
+    def sample_cells(self, cells: NDArray[np.intp], random: np.random.Generator) -> NDArray[Any]:
+        """Return draws of all children, shape (n, d); see `Plate`."""
         # Forward substitution solves A (x - mean) = z, one child after the other.
-        noise = random.standard_normal((n, len(self.children)))
-        root_of_row = np.zeros(n, dtype=np.intp) if self.shared else cell
+        noise = random.standard_normal((len(cells), len(self.children)))
+        root_of_row = np.zeros(len(cells), dtype=np.intp) if self.shared else cells
         deviation = np.empty_like(noise)
         for j in range(len(self.children)):
             weights = self.roots[root_of_row, j]
             explained = np.einsum("nk,nk->n", weights[:, :j], deviation[:, :j])
             deviation[:, j] = (noise[:, j] - explained) / weights[:, j]
-        return np.asarray(self._means[cell] + deviation)
+        return np.asarray(self._means[cells] + deviation)
 
 
 def _whiten(block: Floats, mean: Floats, root: Floats, buffer: Floats) -> None:

@@ -15,7 +15,7 @@ from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds import base
-from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
+from bayesgraph.models.cpds.base import CPD, Description, describe_numbers
 from bayesgraph.models.cpds.density import NumbersPlate
 from bayesgraph.models.families.leaf_family import LeafFamily, numeric
 from bayesgraph.statistics import CountSource, Samples, Smoothing, distinct_values
@@ -163,11 +163,11 @@ class HistogramCPD(NumbersPlate):
         shares = np.hstack([tails[:, :1], bins, tails[:, 1:]])
         return log_of(shares @ self.values.reshape(self.cells, -1).T)
 
-    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n draws of the child given the parents' columns; see CPD."""
+    def sample_cells(self, cells: NDArray[np.intp], random: np.random.Generator) -> NDArray[Any]:
+        """Return draws of the child; see `Plate`."""
         shares = self.values.reshape(self.cells, -1)
-        cell = base.draw_states(shares, self._cell(parents, n), random)
-        u = random.random(n)
+        bins = base.draw_states(shares, cells, random)
+        u = random.random(len(cells))
         # Bins are uniform. A tail starts at its edge and has no width, but reaches beyond.
         starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
         widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])
@@ -176,7 +176,7 @@ class HistogramCPD(NumbersPlate):
         sides[0], sides[-1] = -1.0, 1.0
         # 1 - u lies in (0, 1]: the inverse of the tail's distribution function stays finite.
         reach = self._range * ((1.0 - u) ** (-1.0 / _SHAPE) - 1.0)
-        return np.asarray(starts[cell] + u * widths[cell] + sides[cell] * reach)
+        return np.asarray(starts[bins] + u * widths[bins] + sides[bins] * reach)
 
     def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a table with a column for each bin and each tail; see CPD."""
@@ -354,16 +354,15 @@ class KernelDensityCPD(NumbersPlate):
         mean, variance = moments[:, places]
         return mean, variance
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n random numbers: points drawn by their weights, plus Gaussian noise."""
-        cell = self._cell(parents, n)
-        drawn = np.empty(n)
-        for c in np.unique(cell).tolist():
-            rows = np.flatnonzero(cell == c)
+    def sample_cells(self, cells: NDArray[np.intp], random: np.random.Generator) -> NDArray[Any]:
+        """Return random numbers: points drawn by their weights, plus Gaussian noise."""
+        drawn = np.empty(len(cells))
+        for c in np.unique(cells).tolist():
+            rows = np.flatnonzero(cells == c)
             values, share, _ = self._kernels(c)
             drawn[rows] = random.choice(values, len(rows), p=share)
-        width = self.bandwidth.reshape(self.cells, -1)[cell, 0]
-        return np.asarray(drawn + width * random.standard_normal(n))
+        width = self.bandwidth.reshape(self.cells, -1)[cells, 0]
+        return np.asarray(drawn + width * random.standard_normal(len(cells)))
 
 
 def _estimate_kernel(

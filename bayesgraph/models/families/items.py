@@ -30,14 +30,13 @@ from bayesgraph.core.variables import CountVector, Discrete, Variable
 from bayesgraph.models.cpds.base import (
     CPD,
     LONGEST,
-    Columns,
     Description,
     check_sums,
     describe_shares,
     draw_states,
     texts,
 )
-from bayesgraph.models.cpds.density import Plate, parent_states
+from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Smoothing, Totals, TotalsSummary, safe_divide
 
@@ -125,8 +124,7 @@ class ItemCells:
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Any:
         """Return rows of counts; see ItemComponents."""
-        cells = self.cells[chosen]
-        return self.cpd.sample(parent_states(self.cpd, cells), len(cells), random)
+        return self.cpd.sample_cells(self.cells[chosen], random)
 
 
 @dataclass(frozen=True, eq=False)
@@ -438,8 +436,8 @@ class MultinomialCPD(ItemsCPD):
             logs = logs - _log_positive(known_mass(self._item_shares(), missing[1]))
         return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n documents, with lengths drawn from the histogram `lengths`.
+    def sample_cells(self, cells: NDArray[np.intp], random: np.random.Generator) -> NDArray[Any]:
+        """Return documents, with lengths drawn from the histogram `lengths`.
 
         Raises
         ------
@@ -452,22 +450,22 @@ class MultinomialCPD(ItemsCPD):
                 "chosen, "
                 "not how many."
             )
-        cell = self._cell(parents, n)
+        n = len(cells)
         length = np.zeros(n, dtype=np.int64)
-        for c in np.unique(cell).tolist():
+        for c in np.unique(cells).tolist():
             weights = self.lengths.reshape(self.cells, -1)[c]
-            rows = np.flatnonzero(cell == c)
+            rows = np.flatnonzero(cells == c)
             if weights.any():  # otherwise no document was seen, and those drawn are empty
                 length[rows] = random.choice(
                     LENGTHS[: len(weights)].astype(np.int64), len(rows), p=weights / weights.sum()
                 )
         # All items of the documents of a cell are drawn at once, and counted by document and item.
-        shares, cells = self._item_shares(), range(self.cells)
+        shares, each = self._item_shares(), range(self.cells)
         items = np.concatenate(
-            [_draw(shares[c], int(length[cell == c].sum()), random) for c in cells]
+            [_draw(shares[c], int(length[cells == c].sum()), random) for c in each]
         )
         rows = np.concatenate(
-            [np.repeat(np.flatnonzero(cell == c), length[cell == c]) for c in cells]
+            [np.repeat(np.flatnonzero(cells == c), length[cells == c]) for c in each]
         )
         documents: Any = scipy.sparse.csr_array(
             (np.ones(len(items)), (rows, items)), shape=(n, len(self.variable.items))
@@ -756,18 +754,17 @@ class PresenceCPD(ItemsCPD):
         logs = log_of(np.where(there[:, None], p, 1.0 - p))
         return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n documents as a sparse matrix of counts.
+    def sample_cells(self, cells: NDArray[np.intp], random: np.random.Generator) -> NDArray[Any]:
+        """Return documents as a sparse matrix of counts.
 
         Present items have the smallest positive integer above the threshold, absent items 0.
         """
         count = max(1.0, math.floor(self.threshold) + 1.0)
-        cell = self._cell(parents, n)
-        shares = self._item_shares()
+        n, p = len(cells), self._item_shares()
         # Blocks of rows bound the memory of dense random numbers.
         blocks = [
-            scipy.sparse.csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
-            for rows in np.array_split(np.arange(n), max(1, n * shares.shape[1] // 10**7))
+            scipy.sparse.csr_array(random.random((len(rows), p.shape[1])) < p[cells[rows]])
+            for rows in np.array_split(np.arange(n), max(1, n * p.shape[1] // 10**7))
         ]
         documents: Any = scipy.sparse.vstack(blocks, format="csr").astype(np.float64) * count
         return documents  # type: ignore[no-any-return]
