@@ -20,6 +20,7 @@ from bayesgraph import models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted
 from bayesgraph.core.files import Budget, decoded
+from bayesgraph.core.variables import Discrete
 from bayesgraph.files.exporting import Sidecar, content_of, skip
 from bayesgraph.files.readers import Draft, decimals
 
@@ -351,6 +352,14 @@ class NodeReader:
         note = self._net[self.note].text if self.note in self._net else ""
         sidecar = Sidecar.of(self._text.sidecar, self._text.source)
         return self._draft.network(sidecar, at=self._nodes[0].at, note=note)
+
+    def _table(self, field: Field, family: Sequence[Discrete], values: Floats) -> models.TableCPD:
+        """Return the distribution of the numbers of a list."""
+        n_states = family[-1].cardinality
+        # For messages: row k begins at number k * n_states of the list.
+        return self._draft.table(
+            field.start, family, values, place=lambda row: field.place(row * n_states)
+        )
 
 
 def skip_fields(of: str, fields: Iterable[str], read: Collection[str]) -> None:

@@ -317,11 +317,11 @@ class _Reader(blocks.NodeReader):
 
     def _levels(self, node: blocks.Node) -> list[float]:
         """Return the levels of a node as numbers, empty if it has none."""
-        field = node.fields.get("levels")
+        words = self._text.items(node.fields.get("levels"))
         try:
-            return [float(word.replace("INFINITY", "inf")) for word in self._text.items(field)]
+            return [float(word.replace("INFINITY", "inf")) for word in words]
         except ValueError as error:
-            at = node.at if field is None else field.start
+            at = node.fields["levels"].start
             raise self._text.error(at, f"expected numbers as levels: {error}.") from error
 
     def _parents(self, node: blocks.Node) -> list[str]:
@@ -383,11 +383,7 @@ class _Reader(blocks.NodeReader):
         if is_impossible.any():
             self._impossible.append(node.name)
             values = np.where(is_impossible, 1.0 / child.cardinality, values)
-        # For messages: row k begins at number k * (number of states) of the list.
-        place = field.place
-        return self._draft.table(
-            field.start, family, values, place=lambda row: place(row * shape[-1])
-        )
+        return self._table(field, family, values)
 
     def _code(self, node: blocks.Node, word: str) -> int:
         """Return the index of the state that a word means, -1 for a condition that never occurs.

@@ -81,27 +81,25 @@ def normals(
         blocks.nested_numbers(_NORMAL.sub("0", text), tuple(cards) or (1,))
     except blocks.TableError as error:
         raise blocks.TableError(0, f"{error}, where each 'normal ( ... )' counts as one") from error
-    rows = []
-    for match in _NORMAL.finditer(text):
-        try:
-            rows.append(_normal(match[1], match[2], parents))
-        except ValueError as error:
-            raise blocks.TableError(match.start(), str(error)) from error
     # Along the last axis: the mean, the variance and the slopes.
+    rows = [_normal(match, parents) for match in _NORMAL.finditer(text)]
     table = np.array(rows).reshape(*cards, 2 + len(parents))
     return table[..., 0], table[..., 1], table[..., 2:]
 
 
-def _normal(mean: str, variance: str, parents: Sequence[str]) -> list[float]:
+def _normal(match: re.Match[str], parents: Sequence[str]) -> list[float]:
     """Return the constant of a mean, the variance, and the slopes of all continuous parents."""
+    at, (mean, variance) = match.start(), match.groups()
     if not _VARIANCE.fullmatch(variance):
-        raise ValueError(f"expected a number as the variance; got {variance.strip()!r:.60}")
+        message = f"expected a number as the variance; got {variance.strip()!r:.60}"
+        raise blocks.TableError(at, message)
     if not mean.strip():
-        raise ValueError("expected a mean before ','; got none")
+        raise blocks.TableError(at, "expected a mean before ','; got none")
     if not _SUM.fullmatch(mean):
-        raise ValueError(
+        raise blocks.TableError(
+            at,
             f"expected a sum such as '1.5 + 2 * {next(iter(parents), 'x')}' as the mean; "
-            f"got {mean.strip()!r:.60}"
+            f"got {mean.strip()!r:.60}",
         )
     # The constant, by the empty name, and the slopes by the names of parents.
     sums: dict[str, float] = {}
@@ -109,9 +107,10 @@ def _normal(mean: str, variance: str, parents: Sequence[str]) -> list[float]:
     for sign, number, name_after, name_before, factor in re.findall(_TERM, mean):
         name = name_after or name_before
         if name and name not in parents:
-            raise ValueError(
+            raise blocks.TableError(
+                at,
                 f"{name!r} in a mean is no continuous parent.{suggestion(name, parents)} Such "
-                f"are {quoted(parents) or 'none'}"
+                f"are {quoted(parents) or 'none'}",
             )
         term = float(number or factor or "1")
         term = -term if sign == "-" else term
@@ -247,12 +246,9 @@ class _Reader(blocks.NodeReader):
 
     title, note, others = "label", "HR_Desc", _OTHERS
 
-    def __init__(self, text: blocks.BlockText, draft: Draft) -> None:
-        super().__init__(text, draft)
+    def _read(self) -> None:
         # Place, child, parents and fields of each potential.
         self._potentials: list[tuple[int, str, list[str], Mapping[str, blocks.Field]]] = []
-
-    def _read(self) -> None:
         at = 0
         while not self._text.is_done(at):
             at = self._block(at, self._text.head(at))
@@ -332,21 +328,20 @@ class _Reader(blocks.NodeReader):
     def _states(self, node: blocks.Node) -> list[str]:
         """Return the names of a node's states, or those that its subtype and their values give."""
         values = self._text.items(node.fields.get("state_values"))
-        states = self._text.items(node.fields.get("states"))
+        if states := self._text.items(node.fields.get("states")):
+            return states
         kind = node.word("subtype")
         # The values of intervals are their bounds, one more than there are states.
-        if not states and kind == "interval":
-            states = [f"[{a}, {b})" for a, b in pairwise(values)]
-        elif not states and kind == "boolean":
-            states = ["false", "true"]
-        elif not states:
-            states = values
-        if not states:
+        if kind == "interval":
+            values = [f"[{a}, {b})" for a, b in pairwise(values)]
+        elif kind == "boolean":
+            values = ["false", "true"]
+        if not values:
             raise self._text.error(
                 node.at,
                 f"expected 'states = (\"...\" ...);' in the node {node.name!r}; it is missing.",
             )
-        return states
+        return values
 
     # ----------------------------------------------------------------------------------- tables
 
@@ -383,11 +378,7 @@ class _Reader(blocks.NodeReader):
                 values = blocks.nested_numbers(data.value, shape)
             else:
                 raise blocks.TableError(0, f"expected numbers; got {data.value.strip()!r:.60}")
-        # For messages: row k begins at number k * size of the list.
-        place, size = data.place, child.cardinality
-        return self._draft.table(
-            data.start, [*discrete, child], values, place=lambda row: place(row * size)
-        )
+        return self._table(data, [*discrete, child], values)
 
     def _modelled(
         self, family: Sequence[Discrete], shape: Sequence[int], fields: Mapping[str, blocks.Field]
@@ -552,14 +543,9 @@ def _normals(cpd: GaussianCPD, names: Mapping[Variable, str]) -> Iterator[str]:
     slopes = cpd.coefficients.reshape(cpd.mean.size, len(words)).tolist()
     numbers = zip(cpd.mean.ravel().tolist(), cpd.variance.ravel().tolist(), slopes, strict=True)
     for mean, variance, row in numbers:
-        terms = [f" {_signed(slope)} * {word}" for slope, word in zip(row, words, strict=True)]
-        yield f"normal ({mean!r}{''.join(terms)}, {variance!r})"
-
-
-def _signed(number: float) -> str:
-    """Return a term of a sum, with a blank after its sign."""
-    text = repr(number)
-    return f"- {text[1:]}" if text.startswith("-") else f"+ {text}"
+        # The sign of a slope, that of -0.0 too, has a blank after it.
+        terms = "".join(f" + {slope!r} * {word}" for slope, word in zip(row, words, strict=True))
+        yield f"normal ({mean!r}{terms.replace('+ -', '- ')}, {variance!r})"
 
 
 FORMAT = FileFormat("Hugin NET", parse, formatted, HELD)
