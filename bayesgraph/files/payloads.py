@@ -54,13 +54,16 @@ class Record:
     fields : callable
         Returns what is stored of an object, by the names of fields.
     make : callable
-        Takes these fields by name, and ``budget`` if it has such a parameter. May raise any
-        exception for fields that no object has.
+        Takes these fields by name, but that of what a model was trained on, and ``budget`` if it
+        has such a parameter. May raise any exception for fields that no object has.
+    check : callable
+        Raises an exception for an object that was made of wrong fields.
     """
 
     holds: Callable[[Any], bool]
     fields: Callable[[Any], Mapping[str, Any]]
     make: Callable[..., Any]
+    check: Callable[[Any], None] = lambda made: None
 
 
 _UNIONS = (types.UnionType, typing.Union)
@@ -85,7 +88,7 @@ def record(
 
 def dataclass_record(kind: type[Any], check: Callable[[Any], None] = lambda made: None) -> None:
     """Register a dataclass, whose fields are stored as they are; `check` raises for wrong ones."""
-    record(kind.__name__, kind, attributes)(functools.partial(_of_fields, kind, check))
+    RECORDS[kind.__name__] = Record(lambda value: type(value) is kind, attributes, kind, check)
 
 
 def attributes(value: Any) -> dict[str, Any]:
@@ -97,13 +100,6 @@ def attributes(value: Any) -> dict[str, Any]:
     # Annotations are texts here: "Floats" or "Floats | None".
     arrays = [field.name for field in fields(value) if str(field.type).startswith("Floats")]
     return content | {k: np.asarray(content[k]) for k in arrays if content[k] is not None}
-
-
-def _of_fields(kind: type[Any], check: Callable[[Any], None], **values: Any) -> Any:
-    """Return the object of a dataclass and its fields, which `check` accepts."""
-    made = kind(**values)
-    check(made)
-    return made
 
 
 class Writer:
@@ -235,15 +231,20 @@ class Reader:
 
     def made(self, tag: str, content: Mapping[str, Any]) -> Any:
         """Return the object of a tag, given its encoded fields by name."""
-        make = RECORDS[tag].make
+        stored = RECORDS[tag]
         values = dict(zip(content, self.decode([*content.values()]), strict=True))
-        hints = _hints(make)
+        hints = _hints(stored.make)
         for name, value in values.items():
             if not conforms(value, hints.get(name, Any)):
                 raise ValueError(f"{name} of {tag} is {value!r:.80}")
         if hints.get("budget") is Budget:
             values["budget"] = self.arrays.budget
-        return make(**values)
+        training = values.pop("training", None)
+        made = stored.make(**values)
+        stored.check(made)
+        if training is not None:
+            made.training = training
+        return made
 
     def _cpd(self, item: Mapping[str, Any]) -> models.CPD:
         """Return the CPD of an item of the list, after the sizes of its arrays are checked."""
@@ -274,15 +275,15 @@ class Reader:
 
 
 @functools.cache
-def _hints(make: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return the annotated types of the parameters of a function that makes an object.
+def _hints(make: Any) -> Mapping[str, Any]:
+    """Return the annotated types of the fields that make an object, a model's training included.
 
-    That of a dataclass or a model is a partial whose first argument is the class: the parameters
-    are those of the constructor.
+    Those of a dataclass or a model are the parameters of its constructor. Estimators check their
+    parameters themselves.
     """
-    if isinstance(make, functools.partial):
-        make = make.args[0].__init__
-    return typing.get_type_hints(make)
+    is_constructed = isinstance(make, type) and not hasattr(make, "get_params")
+    hints = typing.get_type_hints(make.__init__ if is_constructed else make)
+    return {"training": Training, **hints}
 
 
 # Types whose annotations name the type of their elements, too.
@@ -385,13 +386,16 @@ def _check_posterior(posterior: ParameterPosterior, cpd: models.CPD) -> None:
 # ---------------------------------------------------------------------------------------- models
 
 
-def _model_record(
-    tag: str, kind: type[models.Model], **arguments: str | Callable[[Any], Any]
+def model_record(
+    tag: str,
+    kind: type[Any],
+    make: Callable[..., Any] | None = None,
+    **arguments: str | Callable[[Any], Any],
 ) -> None:
-    """Register a class of models.
+    """Register a class of models, which `make` makes of its arguments, by default the class itself.
 
-    For each argument of its constructor, `arguments` has the attribute of a model that has the
-    value, or a function of the model.
+    For each of these, `arguments` has the attribute of a model that has the value, or a function of
+    the model. What a model was trained on is stored too.
     """
     getters = {k: attrgetter(v) if isinstance(v, str) else v for k, v in arguments.items()}
 
@@ -400,19 +404,10 @@ def _model_record(
         content["training"] = model.training
         return {name: value for name, value in content.items() if value is not None}
 
-    record(tag, kind, stored)(functools.partial(_trained, kind))
+    record(tag, kind, stored)(make or kind)
 
 
-def _trained(
-    kind: type[models.Model], training: Training | None = None, **content: Any
-) -> models.Model:
-    """Return the model of a class and its content, with what it was trained on."""
-    model = kind(**content)
-    model.training = training
-    return model
-
-
-_model_record(
+model_record(
     "network",
     models.BayesianNetwork,
     cpds=lambda model: list(model._blocks),
@@ -420,14 +415,14 @@ _model_record(
     arc_scores="arc_scores",
     annotations=lambda model: model.annotations or None,
 )
-_model_record(
+model_record(
     "factor_graph",
     models.FactorGraph,
     factors=lambda model: [term.source for term in model.terms],
     exponents=lambda model: [term.exponent for term in model.terms],
     domain="domain",
 )
-_model_record(
+model_record(
     "weighted network",
     models.WeightedNetwork,
     network="network",
@@ -437,7 +432,7 @@ _model_record(
     prior_exponent="prior_exponent",
     domain="domain",
 )
-_model_record(
+model_record(
     "ensemble",
     models.Ensemble,
     networks="networks",

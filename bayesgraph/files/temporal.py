@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from bayesgraph.files.payloads import record
+from bayesgraph.files.payloads import model_record
 from bayesgraph.models import CPD, substituted
-from bayesgraph.tables import Training
 from bayesgraph.time import Before, TemporalNetwork, renamed
 
 # Variables of earlier slices have a tuple of this, the name and the number of slices as a name.
 _BEFORE = "before"
-
-
-def _stored(model: TemporalNetwork) -> dict[str, Any]:
-    """Return the CPDs of all slices, with names that files hold."""
-    slices = [[_plain(cpd) for cpd in cpds] for cpds in model.slices]
-    content = {"static": list(model.static), "slices": slices, "training": model.training}
-    return {name: value for name, value in content.items() if value is not None}
 
 
 def _plain(cpd: CPD) -> CPD:
@@ -43,12 +35,16 @@ def _is_marked(name: Any) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(name, tuple) and name[:1] == (_BEFORE,)
 
 
-@record("temporal network", TemporalNetwork, _stored)
-def _made(
-    static: Sequence[CPD], slices: Sequence[Sequence[CPD]], training: Training | None = None
-) -> TemporalNetwork:
+def _made(static: Sequence[CPD], slices: Sequence[Sequence[CPD]]) -> TemporalNetwork:
     """Return the temporal network of the CPDs of its slices, the last of which repeats itself."""
     *first, later = [[_lagged(cpd) for cpd in cpds] for cpds in slices]
-    model = TemporalNetwork(first, later, static=static)
-    model.training = training
-    return model
+    return TemporalNetwork(first, later, static=static)
+
+
+model_record(
+    "temporal network",
+    TemporalNetwork,
+    _made,
+    static=lambda model: list(model.static),
+    slices=lambda model: [[_plain(cpd) for cpd in cpds] for cpds in model.slices],
+)
