@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bayesgraph as bg
 from bayesgraph.cli.entry import OPTIONS
@@ -19,10 +19,7 @@ from bayesgraph.cli.output import NATIVE, Output
 from bayesgraph.cli.reading import number_of
 from bayesgraph.core.errors import DataError, suggestion, unknown_variable
 from bayesgraph.core.files import temporary_folder
-
-if TYPE_CHECKING:
-    from bayesgraph.classifiers import Discretizer, GraphClassifier
-    from bayesgraph.core.variables import Variable
+from bayesgraph.core.variables import Variable
 
 # -------- The models that the command line fits, and the options that only some of the models take
 
@@ -214,7 +211,7 @@ class Wanted:
             names.remove("n_trees")
         return names
 
-    def estimator(self, options: Mapping[str, Any]) -> GraphClassifier:
+    def estimator(self, options: Mapping[str, Any]) -> bg.classifiers.GraphClassifier:
         """Return the unfitted estimator; its own options win, others that it does not take go.
 
         Raises
@@ -227,7 +224,7 @@ class Wanted:
         _check(values, of_streams="summary" in self.parameters)
         # A parameter of the estimator's smoothing, which its constructor does not take.
         alpha = {n: values.pop(n) for n in ("smoothing__alpha",) if n in values}
-        estimator: GraphClassifier = self.make(**values)
+        estimator: bg.classifiers.GraphClassifier = self.make(**values)
         return estimator.set_params(**alpha) if alpha else estimator
 
 
@@ -308,7 +305,7 @@ def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return options | {"method": name}
 
 
-def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer | None:
+def checked_intervals(discretizer: str | None, bins: int | None) -> Any:
     """Return the discretiser of options, or None if there is no option.
 
     Raises
@@ -322,7 +319,7 @@ def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer 
         return None
     title = "discretizers without a class"
     kind = registered(title)[chosen("discretizer", discretizer, title)]
-    return kind() if bins is None else kind(bins)  # type: ignore[no-any-return]
+    return kind() if bins is None else kind(bins)
 
 
 def check_holds(

@@ -184,17 +184,16 @@ def rows_to(path: Path | None) -> Output | None:
 
 def put_rows(columns: dict[str, Any], output: Output | None, done: str) -> None:
     """Write columns to a file and say what is `done`, or print them if there is no file."""
-    if output is None:
+    if output is not None:
+        output.write(partial(reading.write_table, columns), f"{done}; written to {{}}")
+    elif LINE.json:
+        for row in zip(*map(as_json, columns.values()), strict=True):
+            say(dict(zip(columns, row, strict=True)))
+    else:
         shown = reading.rounded(columns, _PLACES) if sys.stdout.isatty() else columns
-        if LINE.json:
-            for row in zip(*map(as_json, columns.values()), strict=True):
-                say(dict(zip(columns, row, strict=True)))
-            return
         with LINE.hidden():
             reading.print_table(shown, sys.stdout.buffer)
             sys.stdout.buffer.flush()
-        return
-    output.write(partial(reading.write_table, columns), f"{done}; written to {{}}")
 
 
 def put(answer: Any, output: Output | None, write: Callable[[Path], Any], done: str) -> None:

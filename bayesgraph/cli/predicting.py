@@ -93,7 +93,12 @@ def predict(
         network = texts.network_of(loaded)
         table = reading.table(data, network.variables)
         kept = texts.kept_columns(keep, table, data)
-        columns = _posterior_columns(network, texts.named(network, name), table, unseen or "error")
+        variable: Any = network.variable(texts.named(network, name))
+        posteriors = network.query_rows(variable.name, table, unseen=unseen or "error")
+        states = [str(state) for state in variable.states]
+        # Of each row the most probable state, and all probabilities.
+        columns = {name: [states[code] for code in posteriors.argmax(axis=1).tolist()]}
+        columns |= {f"P({name}={s})": p for s, p in zip(states, posteriors.T, strict=True)}
     predicted = {_unlike(name, kept): column for name, column in columns.items()}
     put_rows(kept | predicted, written, f"Predicted {table.num_rows:,} rows")
 
@@ -117,15 +122,6 @@ def _load_predicting(file: Path) -> Any:
 def _treating(estimator: Any, unseen: Any) -> Any:
     """Return a classifier with a policy for unseen values, if there is one."""
     return estimator if unseen is None else with_policy(estimator, unseen)
-
-
-def _posterior_columns(network: Any, target: Any, table: Any, unseen: str) -> dict[str, Any]:
-    """Return the most probable state of a variable in each row, and all probabilities."""
-    posteriors = network.query_rows(target, table, unseen=unseen)  # shape (n_rows, n_states)
-    states = [str(state) for state in network.variable(target).states]
-    likely = [states[code] for code in posteriors.argmax(axis=1).tolist()]
-    shares = {f"P({target}={s})": column for s, column in zip(states, posteriors.T, strict=True)}
-    return {str(target): likely, **shares}
 
 
 def _predict_dataset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,7 @@ from bayesgraph.cli.progress import LINE
 from bayesgraph.core.display import DisplayTable
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Count, CountVector, Discrete, Name, Variable
-from bayesgraph.models import CPD, FAMILIES, TreesCPD
-
-if TYPE_CHECKING:
-    from bayesgraph.classifiers import Evaluation
-    from bayesgraph.models import Model
+from bayesgraph.models import CPD, FAMILIES, Model, TreesCPD
 
 # ------------------------------------------------------------- Tables that the command line prints
 
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_STATES = 12
 
 # What is measured of models, by name as it is typed: the heading of the column, and its text.
-MEASURES: dict[str, tuple[str, Callable[[Evaluation], str]]] = {
+MEASURES: dict[str, tuple[str, Callable[[bg.classifiers.Evaluation], str]]] = {
     "accuracy": ("accuracy", lambda r: f"{r.accuracy:.4f}"),
     "balanced-accuracy": ("balanced", lambda r: f"{r.balanced_accuracy:.4f}"),
     "auc": ("AUC", lambda r: f"{r.auc:.4f}"),
@@ -75,7 +71,7 @@ def _printed(
 
 
 def measures_table(
-    results: Sequence[Evaluation], *, cv: int | None, measures: Sequence[str] = ()
+    results: Sequence[bg.classifiers.Evaluation], *, cv: int | None, measures: Sequence[str] = ()
 ) -> Any:
     """Return a table as text, with a row for each model and a column for each measure.
 
@@ -92,7 +88,7 @@ def measures_table(
     return _printed(title, ["model", *heads], rows)
 
 
-def tests_table(results: Sequence[Evaluation]) -> Any:
+def tests_table(results: Sequence[bg.classifiers.Evaluation]) -> Any:
     """Return the differences between each model and the first, with their p-values, as text."""
     # By default the tests compare log losses.
     accuracy, log_loss = bg.paired_tests(results, measure="accuracy"), bg.paired_tests(results)
@@ -104,7 +100,7 @@ def tests_table(results: Sequence[Evaluation]) -> Any:
     return _printed(title, ("model", "accuracy", "p", "log loss", "p"), rows)
 
 
-def confusion_table(result: Evaluation, target: str) -> Any:
+def confusion_table(result: bg.classifiers.Evaluation, target: str) -> Any:
     """Return the confusion matrix of a model as text."""
     classes = list(map(str, result.classes))
     lines = zip(classes, result.confusion.tolist(), strict=True)

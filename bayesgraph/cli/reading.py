@@ -34,12 +34,11 @@ from bayesgraph.core.variables import (
     has_text_states,
     values_of,
 )
-from bayesgraph.models import Between
+from bayesgraph.models import Between, Model
 from bayesgraph.tables import read_table, reading
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers import GraphClassifier
-    from bayesgraph.models import Model
 
 # ------------------------------------------- How commands read tables: the options that they share
 
@@ -221,24 +220,7 @@ def named(model: Model, text: str) -> Name:
 
 def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
     """Return evidence given as texts such as ``wet=yes`` or ``wet=yes:4,no:1`` (likelihoods)."""
-    evidence: dict[Name, Any] = {}
-    for item in items or ():
-        name, value = _parts(model, item, "Evidence is NAME=VALUE")
-        if name in evidence:
-            raise EvidenceError(f"Evidence on {str(name)!r} is given more than once.")
-        evidence[name] = _value(model.variable(name), value)
-    return evidence
-
-
-def prices_of(model: Model, items: Sequence[str]) -> dict[Name, float] | None:
-    """Return prices given as texts such as ``xray=20``; None if there are none."""
-    prices: dict[Name, float] = {}
-    for item in items:
-        name, price = _parts(model, item, "A price is NAME=NUMBER")
-        if name in prices:
-            raise EvidenceError(f"The price of {str(name)!r} is given more than once.")
-        prices[name] = _number(price, f"The price of {str(name)!r} is a number")
-    return prices or None
+    return _by_name(model, items or (), "Evidence is NAME=VALUE", "Evidence on", _value)
 
 
 def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
@@ -247,7 +229,8 @@ def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
         case "evidence" | "do":
             return evidence_of(model, text)
         case "costs":
-            return prices_of(model, text)
+            expected = "A price is NAME=NUMBER"
+            return _by_name(model, text, expected, "The price of", _price) or None
         case "fixed" | "among":
             return [named(model, name) for name in text]
         case "finding":
@@ -258,16 +241,33 @@ def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
     return text
 
 
-def _parts(model: Model, item: str, expected: str) -> tuple[Name, str]:
-    """Return the name of a variable, and the text after it and the sign "="."""
-    first, equals, _ = item.partition("=")
-    if not equals:
-        raise EvidenceError(f"{expected}; got {item!r}.")
-    # Names may contain "=": the longest name that matches is taken. Without one, the error is of
-    # the text before the first sign.
-    fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
-    text = max(fitting, key=len, default=first)
-    return named(model, text), item[len(text) + 1 :]
+def _by_name(
+    model: Model, items: Iterable[str], expected: str, subject: str, read: Callable[..., Any]
+) -> dict[Name, Any]:
+    """Return by names what `read` makes of the variable and the text of each item NAME=TEXT.
+
+    The texts `expected` and `subject` begin errors of items without the sign "=", and of names that
+    come twice.
+    """
+    values: dict[Name, Any] = {}
+    for item in items:
+        first, equals, _ = item.partition("=")
+        if not equals:
+            raise EvidenceError(f"{expected}; got {item!r}.")
+        # Names may contain "=": the longest name that matches is taken. Without one, the error is
+        # of the text before the first sign.
+        fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
+        text = max(fitting, key=len, default=first)
+        name = named(model, text)
+        if name in values:
+            raise EvidenceError(f"{subject} {str(name)!r} is given more than once.")
+        values[name] = read(model.variable(name), item[len(text) + 1 :])
+    return values
+
+
+def _price(variable: Variable, text: str) -> float:
+    """Return the price that a text is."""
+    return _number(text, f"The price of {str(variable.name)!r} is a number")
 
 
 def _value(variable: Variable, text: str) -> Any:
