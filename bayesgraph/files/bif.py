@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, product
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import FileFormatError, LossyExportError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.blocks import BlockText
-from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
+from bayesgraph.files.exporting import Export, Sidecar, row_texts, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.readers import DECIMAL, Draft, Normalize, decimals
 from bayesgraph.models import BayesianNetwork, TableCPD
@@ -52,6 +52,10 @@ _ENTRY = re.compile(
 )
 # The bytes to remove so that only the signs between words stay.
 _NOT_SIGNS = bytes(set(range(256)) - set(b'(),;"'))
+
+
+# A match of `_BLOCK`.
+_Block: TypeAlias = re.Match[str]
 
 
 def parse(
@@ -101,14 +105,6 @@ def parse(
     return _Parser(text, Draft("BIF", "probability block", budget, normalize, text.error)).network()
 
 
-class _Block(NamedTuple):
-    """A block of a BIF text: its start, the words before ``{``, and the range of its body."""
-
-    start: int
-    head: str
-    body: tuple[int, int]
-
-
 class _Parser:
     """Reads the blocks of a BIF text, and declares variables and tables in a draft of the network.
 
@@ -125,16 +121,15 @@ class _Parser:
         blocks = self._blocks()
         for block in blocks["network"]:
             # The last reading keeps a name with blanks without quotes whole.
-            skip_name(" ".join(_readings(block.head)[-1]))
-            body = self._text.text[slice(*block.body)]
-            skip("network", "property", len(_PROPERTIES.findall(body)))
+            skip_name(" ".join(_readings(block["head"])[-1]))
+            skip("network", "property", len(_PROPERTIES.findall(block["body"])))
         for block in blocks["variable"]:
             # A name with blanks without quotes is several words, and one name in another reading.
-            name = next((names[0] for names in _readings(block.head) if len(names) == 1), None)
+            at, head = block.start("kind"), block["head"].strip()
+            name = next((names[0] for names in _readings(head) if len(names) == 1), None)
             if name is None:
-                message = f"expected one name after 'variable'; got {block.head!r}."
-                raise self._error(block.start, message)
-            self._draft.declare(block.start, name, Discrete, self._states(block, name))
+                raise self._error(at, f"expected one name after 'variable'; got {head!r}.")
+            self._draft.declare(at, name, Discrete, self._states(block, name))
         for block in blocks["probability"]:
             family = self._family(block)
             self._draft.cpds[str(family[-1].name)] = self._cpd(block, family)
@@ -158,8 +153,7 @@ class _Parser:
                         "it; the file may be truncated"
                     )
                 raise self._error(at, f"expected {expected}; got {self._text.seen(at)}.")
-            block = _Block(match.start("kind"), match["head"].strip(), match.span("body"))
-            blocks[match["kind"]].append(block)
+            blocks[match["kind"]].append(match)
             at = match.end()
         if not blocks["variable"]:
             raise self._error(0, "expected at least one 'variable' block; this is not a BIF file.")
@@ -173,7 +167,7 @@ class _Parser:
         `of` is the part of the file that properties are left out of (see `skip`), and `expected`
         says in errors what an entry is.
         """
-        at, end = block.body
+        at, end = block.span("body")
         while match := pattern.match(self._text.text, at, end):
             # Only the pattern's alternative of a property has no groups.
             if match.lastindex is None:
@@ -190,7 +184,7 @@ class _Parser:
         entries = self._entries(block, _TYPE, "variables", expected)
         declared = [self._declared(match, name) for match in entries]
         if not declared:
-            raise self._error(block.start, f"expected {expected}; got the end.")
+            raise self._error(block.start("kind"), f"expected {expected}; got the end.")
         return declared[-1]
 
     def _declared(self, match: re.Match[str], name: str) -> list[str]:
@@ -222,26 +216,21 @@ class _Parser:
 
     def _family(self, block: _Block) -> list[Discrete]:
         """Return the parents and the child of a block."""
-        head = block.head
+        at, head = block.start("kind"), block["head"].strip()
         if not (head.startswith("(") and head.endswith(")")):
-            raise self._error(
-                block.start, f"expected 'probability ( child | parents )'; got {head!r}."
-            )
+            raise self._error(at, f"expected 'probability ( child | parents )'; got {head!r}.")
         # Child and parents are before and after the first bar outside quotes.
         inner = head[1:-1]
         bar = next((match for match in _WORD.finditer(inner) if match[2]), None)
         parts = [inner] if bar is None else [inner[: bar.start()], inner[bar.end() :]]
         children, *parents = (self._declared_names(part) for part in parts)
         if any(parents) and len(children) != 1:
-            raise self._error(
-                block.start, f"expected one variable before '|'; got {quoted(children)}."
-            )
+            raise self._error(at, f"expected one variable before '|'; got {quoted(children)}.")
         if not children:
-            raise self._error(block.start, "expected the name of a variable after 'probability ('.")
+            raise self._error(at, "expected the name of a variable after 'probability ('.")
         # Without a bar the first name is the child and the others are its parents (older files).
         child, *names = [*children, *(name for part in parents for name in part)]
-        family: list[Discrete] = self._draft.family(block.start, child, names)
-        return family
+        return self._draft.family(at, child, names)
 
     def _declared_names(self, text: str) -> list[str]:
         """Return the names of a list in the first reading of which all are declared."""
@@ -252,18 +241,19 @@ class _Parser:
     def _cpd(self, block: _Block, family: Sequence[Discrete]) -> TableCPD:
         """Return the distribution of the entries of a block."""
         *parents, child = family
-        shape = self._draft.shape(block.start, family)
+        start = block.start("kind")
+        shape = self._draft.shape(start, family)
         codes = [{str(s): code for code, s in enumerate(parent.states)} for parent in parents]
         n_rows, size = math.prod(shape[:-1]), shape[-1]
         expected = (
             "'table p, ...;', '(states) p, ...;', 'default p, ...;' or 'property ...;' with "
             f"numbers p for {child.name!r}"
         )
-        table = _table_of_rows(self._text.text[slice(*block.body)], codes, shape)
+        table = _table_of_rows(block["body"], codes, shape)
         if table is not None:
             # A row that is refused is read again below, for its line.
             with suppress(FileFormatError):
-                return self._draft.table(block.start, family, table)
+                return self._draft.table(start, family, table)
         # Numbers by the word before them (table, default), or by the index of a configuration of
         # the parents, the last parent fastest; and where in the text each of them stands.
         rows: dict[Any, list[float]] = {}
@@ -281,12 +271,12 @@ class _Parser:
         if whole is not None:
             if rows:
                 raise self._error(
-                    block.start, f"expected one 'table' or rows for {child.name!r}; got both."
+                    start, f"expected one 'table' or rows for {child.name!r}; got both."
                 )
             # In a whole table the child varies slowest.
             table = np.moveaxis(np.reshape(whole, [size, *shape[:-1]]), 0, -1)
             table = np.ascontiguousarray(table)
-            return self._draft.table(block.start, family, table, slowest=True)
+            return self._draft.table(start, family, table, slowest=True)
         if default is not None:
             # No text confirms the size of the table.
             nbytes = files.BYTES_OF_CELL * n_rows * size
@@ -296,16 +286,14 @@ class _Parser:
             missing = next(states for row, states in configurations if row not in rows)
             what = f"the row ({', '.join(map(str, missing))})" if parents else "its probabilities"
             raise self._error(
-                block.start,
+                start,
                 f"expected {what} for {child.name!r}: {n_rows - len(rows):,} of {n_rows:,} rows "
                 "are missing and there is no 'default'.",
             )
         table = np.full((n_rows, size), 0.0 if default is None else default)
         if rows:  # what is left in it is by the index of a configuration
             table[list(rows)] = list(rows.values())
-        return self._draft.table(
-            block.start, family, table, place=lambda row: places.get(row, block.start)
-        )
+        return self._draft.table(start, family, table, place=lambda row: places.get(row, start))
 
     def _floats(self, text: str, at: int, child: Discrete, count: int) -> list[float]:
         """Return the numbers of a text, or refuse it if there are not `count` of them."""
@@ -498,12 +486,10 @@ def _probability(
     bar = " | " if cpd.parents else ""
     parents = ", ".join(names[parent] for parent in cpd.parents)
     yield f"probability ( {names[cpd.variable]}{bar}{parents} ) {{\n"
-    rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
     configurations = product(*(states[parent] for parent in cpd.parents))
-    for configuration, row in zip(configurations, rows, strict=True):
+    for configuration, row in zip(configurations, row_texts(cpd, ", "), strict=True):
         head = f"({', '.join(configuration)})" if configuration else "table"
-        # repr gives the shortest decimal that reads back as the same float.
-        yield f"  {head} {', '.join(map(repr, row))};\n"
+        yield f"  {head} {row};\n"
     yield "}\n"
 
 

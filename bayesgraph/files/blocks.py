@@ -327,6 +327,7 @@ class NodeReader:
     def __init__(self, text: BlockText, draft: Draft) -> None:
         self._text = text
         self._draft = draft
+        self._error = text.error
         # The node blocks, in their order; `_read` finds them.
         self._nodes: list[Node] = []
         # Fields of the network.
@@ -337,13 +338,13 @@ class NodeReader:
         self._read()
         for kind, advice in self.others.items():
             if others := [node for node in self._nodes if node.kind == kind]:
-                raise self._text.error(
+                raise self._error(
                     others[0].at,
                     f"{kind.lower()} nodes are not read: {quoted(node.name for node in others)}. "
                     f"bayesgraph has networks of chance nodes only; {advice}.",
                 )
         if not self._nodes:
-            raise self._text.error(0, "expected at least one 'node' block; there is none.")
+            raise self._error(0, "expected at least one 'node' block; there is none.")
         skip_fields("network", self._net, (self.note,))
         for node in self._nodes:
             position = self._declare(node)

@@ -10,6 +10,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 
 from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.variables import Discrete, State
+from bayesgraph.core.variables import Discrete
 from bayesgraph.files import blocks
-from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
+from bayesgraph.files.exporting import Export, Sidecar, row_texts, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.readers import Draft, Normalize
 from bayesgraph.models import CPD, BayesianNetwork, DeterministicCPD, TableCPD
@@ -186,11 +187,14 @@ class _Reader(blocks.NodeReader):
     def network(self) -> BayesianNetwork:
         """Return the network of the file, and warn of findings and of impossible conditions."""
         network = super().network()
-        findings = [
-            f"{node.name!r}: {self._finding(node)!r}"
-            for node in self._nodes
-            if node.word("evidence")
-        ]
+        findings = []
+        for node in self._nodes:
+            if finding := node.word("evidence"):
+                # The code of what is impossible, -1, is that of no state: the word itself is shown.
+                with suppress(blocks.TableError):
+                    if (code := self._code(node, finding)) >= 0:
+                        finding = self._draft.variables[node.name].states[code]
+                findings.append(f"{node.name!r}: {finding!r}")
         if findings:
             shown = ", ".join(findings[:8]) + ", ..." * (len(findings) > 8)
             errors.warn(
@@ -221,16 +225,14 @@ class _Reader(blocks.NodeReader):
         self._left_out: list[blocks.Node] = []
         bnet = self._text.head(0)
         if bnet is None or bnet.text.split()[:1] != ["bnet"]:
-            raise self._text.error(
-                0, f"expected 'bnet name {{' at the start; got {self._text.seen(0)}."
-            )
+            raise self._error(0, f"expected 'bnet name {{' at the start; got {self._text.seen(0)}.")
         skip_name(" ".join(blocks.words_of(bnet.text)[1:]))
         block = self._text.block(bnet.body)
         self._net = block.fields
         for head in block.blocks:
             word = head.text.split()[0]
             if word == "define" or (word == "node" and "(" in head.text):
-                raise self._text.error(
+                raise self._error(
                     head.at,
                     f"{self._text.seen(head.at)} makes nodes inherit from others, which is not "
                     "read. In Netica, save the network again, which writes each node in full.",
@@ -243,7 +245,7 @@ class _Reader(blocks.NodeReader):
             elif word != "visual":
                 skip("network", head.text)
         if not self._text.is_done(block.end):
-            raise self._text.error(
+            raise self._error(
                 block.end, f"expected the end after the network; got {self._text.seen(block.end)}."
             )
         self._restored = Sidecar.of(self._text.sidecar, self._text.source).variables
@@ -283,14 +285,14 @@ class _Reader(blocks.NodeReader):
         titles = self._text.items(node.fields.get("statetitles"))
         if states := self._text.items(node.fields.get("states")):
             if "" in states:
-                raise self._text.error(
+                raise self._error(
                     node.fields["states"].start,
                     f"expected a name for each state of {node.name!r}; one is left out.",
                 )
             return states
         if _is_continuous(node):
             if len(levels) < 2:
-                raise self._text.error(
+                raise self._error(
                     node.at,
                     f"the node {node.name!r} is continuous and has no intervals. In Netica, "
                     "discretise it and save the network again.",
@@ -308,7 +310,7 @@ class _Reader(blocks.NodeReader):
         # More than nine digits are no number of states.
         count = node.word("numstates")
         if not count.isdecimal() or len(count) > 9:
-            raise self._text.error(
+            raise self._error(
                 node.at, f"expected 'states = (...);' in the node {node.name!r}; it is missing."
             )
         size = files.BYTES_OF_STATE * int(count)
@@ -322,7 +324,7 @@ class _Reader(blocks.NodeReader):
             return [float(word.replace("INFINITY", "inf")) for word in words]
         except ValueError as error:
             at = node.fields["levels"].start
-            raise self._text.error(at, f"expected numbers as levels: {error}.") from error
+            raise self._error(at, f"expected numbers as levels: {error}.") from error
 
     def _parents(self, node: blocks.Node) -> list[str]:
         """Return the names of a node's parents; refuse links that are not read."""
@@ -346,7 +348,7 @@ class _Reader(blocks.NodeReader):
                 "the network in time and save it."
             )
         if fault:
-            raise self._text.error(node.at, fault)
+            raise self._error(node.at, fault)
         return names
 
     # ----------------------------------------------------------------------------------- tables
@@ -358,7 +360,7 @@ class _Reader(blocks.NodeReader):
         shape = self._draft.shape(node.at, family)
         field = node.fields.get("probs") or node.fields.get("functable")
         if field is None:
-            raise self._text.error(
+            raise self._error(
                 node.at,
                 f"expected 'probs = (...);' in the node {node.name!r}; it has no table. In Netica, "
                 "fill it in, or choose Equation To Table, and save the network again.",
@@ -414,17 +416,6 @@ class _Reader(blocks.NodeReader):
                 f"{errors.quoted(variable.states)}",
             )
         return code
-
-    def _finding(self, node: blocks.Node) -> State:
-        """Return the state that is the finding of a node, or its word if it is no state."""
-        word = node.word("evidence")
-        try:
-            code = self._code(node, word)
-        except blocks.TableError:
-            return word
-        # The code of what is impossible, -1, is that of no state.
-        state: State = word if code < 0 else self._draft.variables[node.name].states[code]
-        return state
 
 
 # -------------------- DNE, also called DNET: the text files of Netica's networks, plain or gzipped
@@ -530,8 +521,7 @@ def _table(cpd: Any, states: Sequence[str]) -> str:
         # All probability is on the state that the function has.
         results = cpd.distributions(list(configurations)).argmax(axis=-1).tolist()
         return blocks.nested_text([states[code] for code in results], cards, ", ")
-    rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
-    return blocks.nested_text([f"({', '.join(map(repr, row))})" for row in rows], cards, ", ")
+    return blocks.nested_text([f"({row})" for row in row_texts(cpd, ", ")], cards, ", ")
 
 
 FORMAT = FileFormat("Netica DNE", parse, formatted, HELD)

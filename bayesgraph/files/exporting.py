@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -237,9 +236,6 @@ class Losses:
     lost: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        check_flags(strict=self.strict)
-
     def respell(self, fault: str, written: str, *, is_restored: bool) -> None:
         """Note what the format cannot hold, and what is written for it."""
         if self.strict:
@@ -322,6 +318,7 @@ class Export:
                 "an average write one of its `networks`, or fit with n_trees=0; the native format "
                 "(.bayesgraph) holds all models."
             )
+        check_flags(strict=strict)
         losses = Losses(capabilities.format, strict)
         if networks:
             cpds = _held_cpds(model, capabilities, losses)
@@ -451,6 +448,13 @@ def _filled(values: Iterable[object], exact: Sequence[str | None], spelling: Spe
 
 
 # -------------------------------------------------------------------------- CPDs and factors
+
+
+def row_texts(cpd: models.TableCPD, between: str) -> list[str]:
+    """Return the numbers of each row of a table as text, with what stands `between` two of them."""
+    # repr gives the shortest decimal that reads back as the same float.
+    rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
+    return [between.join(map(repr, row)) for row in rows]
 
 
 def _held_cpds(network: Any, capabilities: Capabilities, losses: Losses) -> list[models.CPD]:
@@ -589,13 +593,12 @@ class Skipped(dict[str, Counter[str]]):
 
     def lines(self) -> tuple[str, ...]:
         """Return a line of text for each part of the file that something was left out of."""
-        return tuple(f"of the {part}: {_listed(counts)}" for part, counts in self.items())
-
-
-def _listed(counts: Counter[str]) -> str:
-    """Return what was left out, the first `_SHOWN` things of it, each with how often."""
-    shown = [f"{what} ({n:,})" if n > 1 else what for what, n in islice(counts.items(), _SHOWN)]
-    return ", ".join(shown) + f" and {len(counts) - _SHOWN} more" * (len(counts) > _SHOWN)
+        lines = []
+        for part, counts in self.items():
+            listed = [f"{what} ({n:,})" if n > 1 else what for what, n in counts.items()]
+            more = f" and {len(listed) - _SHOWN} more" * (len(listed) > _SHOWN)
+            lines.append(f"of the {part}: {', '.join(listed[:_SHOWN])}{more}")
+        return tuple(lines)
 
 
 @contextmanager

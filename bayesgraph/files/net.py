@@ -20,7 +20,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import quoted, suggestion
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.files import blocks
-from bayesgraph.files.exporting import Export
+from bayesgraph.files.exporting import Export, row_texts
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.readers import Draft, Normalize
 from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, TableCPD
@@ -264,14 +264,14 @@ class _Reader(blocks.NodeReader):
         kind = None if head is None else _KIND.match(head.text)
         if head is None or not (kind or word in _BLOCKS) or (is_inner and word == "class"):
             if word in _PARTS:
-                raise self._text.error(
+                raise self._error(
                     at,
                     f"{self._text.seen(at)} stands for nodes of another class or time, which are "
                     "not read. In Hugin, save the network as a flat NET file.",
                 )
             # Pajek's files have the suffix .net too, and begin with a star, as in "*Vertices".
             pajek = self._text.text.lstrip().startswith("*")
-            raise self._text.error(
+            raise self._error(
                 at,
                 f"expected {quoted(_BLOCKS)} at the start of a block; got {self._text.seen(at)}."
                 + " This is a file of Pajek, which has graphs only." * pajek,
@@ -313,12 +313,10 @@ class _Reader(blocks.NodeReader):
         """Return the names of the child and of the parents of a potential."""
         match = _FAMILY.fullmatch(head)
         if match is None:
-            raise self._text.error(
-                at, f"expected 'potential ( child | parents )'; got {head!r:.60}."
-            )
+            raise self._error(at, f"expected 'potential ( child | parents )'; got {head!r:.60}.")
         children, parents = blocks.words_of(match[1]), blocks.words_of(match[2] or "")
         if len(children) != 1:
-            raise self._text.error(
+            raise self._error(
                 at,
                 f"expected one node before '|'; got {quoted(children) or 'none'}. A potential of "
                 "several is no distribution of one: give each node its own.",
@@ -337,7 +335,7 @@ class _Reader(blocks.NodeReader):
         elif kind == "boolean":
             values = ["false", "true"]
         if not values:
-            raise self._text.error(
+            raise self._error(
                 node.at,
                 f"expected 'states = (\"...\" ...);' in the node {node.name!r}; it is missing.",
             )
@@ -353,7 +351,7 @@ class _Reader(blocks.NodeReader):
         discrete = [parent for parent in parents if isinstance(parent, Discrete)]
         others = [parent.name for parent in parents if not isinstance(parent, Discrete)]
         if others and isinstance(child, Discrete):
-            raise self._text.error(
+            raise self._error(
                 at,
                 f"the node {child.name!r} has states, so that its parents have states too; got the "
                 f"continuous {quoted(others)}.",
@@ -362,7 +360,7 @@ class _Reader(blocks.NodeReader):
         shape = self._draft.shape(at, [*discrete, child]) if isinstance(child, Discrete) else []
         data = fields.get("data") or fields.get("model_data")
         if data is None:
-            raise self._text.error(
+            raise self._error(
                 at,
                 f"expected 'data = (...);' in the potential of {child.name!r}; it is missing. In "
                 "Hugin, fill in its table and save the file again.",
@@ -528,10 +526,8 @@ def _potential(cpd: CPD, names: Mapping[Variable, str]) -> Iterator[str]:
     yield f"\npotential ({names[cpd.variable]}{bar}{' '.join(names[p] for p in cpd.parents)})\n{{\n"
     yield "    data = "
     if isinstance(cpd, TableCPD):
-        rows = cpd.values.reshape(-1, cpd.values.shape[-1]).tolist()
-        yield blocks.nested_text(
-            [f"({' '.join(map(repr, row))})" for row in rows], cpd.values.shape[:-1]
-        )
+        rows = [f"({row})" for row in row_texts(cpd, " ")]
+        yield blocks.nested_text(rows, cpd.values.shape[:-1])
     elif isinstance(cpd, GaussianCPD):
         yield blocks.nested_text(list(_normals(cpd, names)), cpd.mean.shape)
     yield ";\n}\n"

@@ -8,17 +8,16 @@ read and write it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bayesgraph.core import files
 from bayesgraph.core.errors import LossyExportError
-from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
+from bayesgraph.core.variables import Discrete
+from bayesgraph.files.exporting import Export, Sidecar, row_texts, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.guarded_xml import Element, comment, escaped, read_xml
 from bayesgraph.files.readers import Draft, Normalize, floats_of
-from bayesgraph.models import BayesianNetwork, TableCPD
+from bayesgraph.models import BayesianNetwork
 
 _BAD = "\x00-\x1f\x7f-\x9f\ufffe\uffff"
 TEXT = TextSpelling(
@@ -76,22 +75,12 @@ def formatted(
             parts.append(f"  <PROPERTY>position = ({shown})</PROPERTY>\n")
         parts.append("</VARIABLE>\n")
     for cpd in export.cpds:
-        assert isinstance(cpd, TableCPD)
-        parts.extend(_definition(cpd, names))
+        parts.append(f"<DEFINITION>\n  <FOR>{names[cpd.variable]}</FOR>\n")
+        parts += [f"  <GIVEN>{names[parent]}</GIVEN>\n" for parent in cpd.parents]
+        rows = "\n".join(row_texts(cpd, " "))
+        parts.append(f"  <TABLE>\n{rows}\n  </TABLE>\n</DEFINITION>\n")
     parts += [f"{comment(line)}\n" for line in export.sidecar]
     return "".join([*parts, "</NETWORK>\n</BIF>\n"]), export.report
-
-
-def _definition(cpd: TableCPD, names: Mapping[Variable, str]) -> Iterator[str]:
-    """Yield the text of the element that has the table of a CPD, in pieces."""
-    yield f"<DEFINITION>\n  <FOR>{names[cpd.variable]}</FOR>\n"
-    for parent in cpd.parents:
-        yield f"  <GIVEN>{names[parent]}</GIVEN>\n"
-    yield "  <TABLE>\n"
-    for row in cpd.values.reshape(-1, cpd.variable.cardinality).tolist():
-        # repr gives the shortest decimal that reads back as the same float.
-        yield f"{' '.join(map(repr, row))}\n"
-    yield "  </TABLE>\n</DEFINITION>\n"
 
 
 # ----------------------------------------------------------------------------------- reading
