@@ -36,13 +36,7 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
         If it is not such a file, or the network is inconsistent; the message names the node.
     """
     # Linear Gaussians have no rows to normalise: True is the default. A place is a node's name.
-    draft = Draft(
-        "pgmpy's JSON",
-        "CPD",
-        budget,
-        True,
-        lambda name, message: FileFormatError(f"{budget.source}: node {name!r}: {message}"),
-    )
+    draft = Draft("pgmpy's JSON", "CPD", budget, True)
     content = json.loads(data)
     entries = content if type(content) is dict else {}
     nodes, cpds = entries.get("nodes"), entries.get("cpds")

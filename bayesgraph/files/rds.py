@@ -217,8 +217,7 @@ def _parsed(data: memoryview, budget: Budget) -> Any:
 
 
 def _kind(item: Any) -> str:
-    kind: str = item.info.type.name
-    return kind
+    return str(item.info.type.name)
 
 
 def _pairs(item: Any) -> list[tuple[str, Any]]:
@@ -350,13 +349,7 @@ def parse(
     source = budget.source
     item = _chosen(objects_of(data, budget), name, source)
     try:
-        draft = Draft(
-            "R's bnlearn",
-            "table",
-            budget,
-            normalize,
-            lambda name, message: FileFormatError(f"{source}: node {name!r}: {message}"),
-        )
+        draft = Draft("R's bnlearn", "table", budget, normalize)
         return _Fit(item, draft, replace=replace_unidentifiable).network()
     except FileFormatError:
         raise
@@ -442,8 +435,7 @@ class _Fit:
             if kind in _DISCRETE:
                 self._draft.cpds[name] = self._table_cpd(name, family)
             else:
-                is_conditional = kind == _CONDITIONAL
-                self._draft.cpds[name] = self._gaussian(name, family, conditional=is_conditional)
+                self._draft.cpds[name] = self._gaussian(name, family, kind)
             for key in self._fields[name]:
                 if key not in _READ:
                     skip("variables", key)
@@ -519,21 +511,20 @@ class _Fit:
 
     # -------------------------------------------------------------------------------- Gaussians
 
-    def _gaussian(self, name: str, family: Sequence[Variable], *, conditional: bool) -> GaussianCPD:
+    def _gaussian(self, name: str, family: Sequence[Variable], kind: str) -> GaussianCPD:
         """Return a linear Gaussian; a conditional one for each state of its discrete parents.
 
-        `conditional` says whether the node's class is that of nodes with discrete parents.
+        `kind` is the node's class.
         """
         parents = family[:-1]
         discrete = [parent for parent in parents if isinstance(parent, Discrete)]
         continuous = [parent for parent in parents if not isinstance(parent, Discrete)]
-        if bool(discrete) != conditional:
+        if bool(discrete) != (kind == _CONDITIONAL):
             raise self._error(name, f"its class does not fit its parents {quoted(parents)}.")
-        if conditional:
-            levels = self._field(name, "dlevels").fields()
-            for parent in discrete:
-                if levels.get(str(parent.name), _NOTHING).texts != list(parent.states):
-                    raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
+        levels = self._field(name, "dlevels").fields()
+        for parent in discrete:
+            if levels.get(str(parent.name), _NOTHING).texts != list(parent.states):
+                raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
         # Configurations of the discrete parents, one without any.
         cells = math.prod(parent.cardinality for parent in discrete)
         coefficients = self._coefficients(name, continuous, cells)

@@ -105,9 +105,9 @@ class Draft:
     budget : Budget
     normalize : bool or "always"
         Which rows are divided by their sums, with a warning; see `RoundedRows`.
-    error : callable
+    error : callable, optional
         Returns an error, given a place in the file and a message. A place is a position, a line or
-        the name of a node.
+        the name of a node, as it is by default.
     """
 
     # What to do about a row that is no distribution.
@@ -119,18 +119,21 @@ class Draft:
         part: str,
         budget: Budget,
         normalize: Normalize,
-        error: Callable[[Any, str], errors.FileFormatError],
+        error: Callable[[Any, str], errors.FileFormatError] | None = None,
     ) -> None:
         self.name = name
         self.part = part
         self.budget = budget
-        self.error = error
+        self.error = error or self._node_error
         self.rounded = RoundedRows(normalize=normalize)
         self.variables: dict[str, Any] = {}
         self.cpds: dict[str, CPD] = {}
         self.positions: dict[Name, tuple[float, float]] = {}
         self.notes: dict[Name, str] = {}
         self.titles: dict[Name, str] = {}
+
+    def _node_error(self, name: Any, message: str) -> errors.FileFormatError:
+        return errors.FileFormatError(f"{self.budget.source}: node {name!r}: {message}")
 
     def declare(self, at: Any, name: str, make: Callable[..., Variable], *values: Any) -> None:
         """Declare the variable that a class makes of a name and some values."""
@@ -223,7 +226,10 @@ class Draft:
         try:
             return TableCPD(child, values, parents)
         except errors.BayesGraphError as error:
-            where = at if place is None else place(_first_bad_row(values))
+            # The first row that `TableCPD` refuses, or 0, in C order of the parents.
+            rows = values.reshape(-1, shape[-1])
+            is_good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
+            where = at if place is None else place(int(np.argmin(is_good)))
             raise self.error(
                 where, f"{error}{self._advice(values, str(error), slowest)}"
             ) from error
@@ -290,16 +296,6 @@ def is_swapped(values: Floats, *, slowest: bool = False) -> bool:
         return sum_to_one(np.moveaxis(values, -1, 0).reshape(-1, n_states))
     # The numbers in the order of the file, as if the child varied slowest.
     return sum_to_one(values.reshape(n_states, -1).T)
-
-
-def _first_bad_row(values: Floats) -> int:
-    """Return the index of the first row (along the last axis) that `TableCPD` refuses, or 0.
-
-    Rows are counted in C order of the parents.
-    """
-    rows = values.reshape(-1, values.shape[-1])
-    good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
-    return int(np.argmin(good))
 
 
 # ------------------------------------------------ Numbers in texts, as files of networks have them
