@@ -114,15 +114,13 @@ def parse(
     """
     root, lines = read_xml(data, budget, encoding=encoding)
     genie = next(root.within("genie"), None)
+    app = "" if genie is None else genie.attributes.get("app", "")
     nodes = _chance_nodes(root, budget)
-    reader = _Reader(nodes, Draft("XDSL", "table", budget, normalize, budget.error))
+    reader = _Reader(nodes, Draft("XDSL", "table", budget, normalize, budget.error), app)
     skip_name(root.attributes.get("id", ""))
     for element in (*root.children, *(e for part in root.all("extensions") for e in part.children)):
         if element.kind not in _PARTS:
             skip("network", f"<{element.tag}>")
-    app = "" if genie is None else genie.attributes.get("app", "")
-    if app.startswith(_FIRST_FASTEST):
-        reader.take_first_parent_as_fastest(app)
     note = "" if genie is None else _take_layout(genie, reader, skips=app != "bayesgraph")
     reader.make()
     return reader.draft.network(Sidecar.of(lines, budget.source), note=note)
@@ -149,16 +147,19 @@ def _chance_nodes(root: Element, budget: files.Budget) -> list[Element]:
 
 
 class _Reader:
-    """Makes variables and distributions of the chance nodes of a file."""
+    """Makes variables and distributions of the chance nodes of a file, written by a program `app`.
 
-    def __init__(self, nodes: Sequence[Element], draft: Draft) -> None:
+    Tables are read as pyAgrum 3.3 writes them if the file is of it, with a warning if it matters.
+    """
+
+    def __init__(self, nodes: Sequence[Element], draft: Draft, app: str) -> None:
         self.draft = draft
         self._nodes: dict[str, Element] = {}
         self._parents: dict[str, list[str]] = {}
         # Variables whose states are in the opposite order of the file.
         self._turns: set[Name] = set()
         # Whether in tables the first parent varies fastest, as in files of pyAgrum, not the last.
-        self._first_is_fastest = False
+        self._first_is_fastest = app.startswith(_FIRST_FASTEST)
         for node in nodes:
             name = node.attributes.get("id")
             if not name:
@@ -182,17 +183,10 @@ class _Reader:
             for key in (key for state in node.all("state") for key in state.attributes):
                 if key != "id":
                     skip("variables", f"{key} of states")
-
-    def take_first_parent_as_fastest(self, app: str) -> None:
-        """Read tables as pyAgrum 3.3 writes them, and warn of it if it matters.
-
-        `app` is the program that wrote the file.
-        """
-        self._first_is_fastest = True
         several = [name for name, parents in self._parents.items() if len(parents) > 1]
-        if several:
+        if several and self._first_is_fastest:
             errors.warn(
-                f"{self.draft.budget.source}: {app} wrote this file. Unlike GeNIe, it has the "
+                f"{draft.budget.source}: {app} wrote this file. Unlike GeNIe, it has the "
                 f"first parent vary fastest; the tables of {errors.quoted(several)} are read so. "
                 "GeNIe would read them otherwise.",
                 errors.BayesGraphWarning,
@@ -210,7 +204,7 @@ class _Reader:
             except errors.BayesGraphError as error:
                 raise self.draft.error(node.line, str(error)) from error
 
-    def _numbers(self, node: Element, tag: str, size: int | None = None) -> Floats:
+    def _numbers(self, node: Element, tag: str, size: int) -> Floats:
         """Return the numbers of an element of a node; refuse another number of them than `size`."""
         name, child = node.attributes["id"], node.child(tag)
         if child is None:
@@ -220,8 +214,7 @@ class _Reader:
         except ValueError as error:
             message = f"<{child.tag}> of {name!r}: {error}."
             raise self.draft.error(child.line, message) from None
-        if size is not None:
-            self._check_size(node, size, len(numbers), tag)
+        self._check_size(node, size, len(numbers), tag)
         return numbers
 
     def _check_size(self, node: Element, size: int, count: int, what: str) -> None:
