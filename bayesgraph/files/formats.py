@@ -17,7 +17,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import lazy_loader
 import numpy as np
 
 from bayesgraph.core.errors import DataTypeError, FileFormatError, quoted, suggestion
@@ -33,15 +32,9 @@ from bayesgraph.core.files import (
     write_text,
 )
 from bayesgraph.core.variables import Continuous, Discrete, Variable, plain
-from bayesgraph.models import CPD, GaussianCPD, TableCPD
+from bayesgraph.models import CPD, TableCPD
 
 # ---------------------------------------- Files of models: the suffix of a path selects the format
-
-
-# Predicting imports what reads datasets, which loading a model does not need.
-__getattr__, __dir__, _ = lazy_loader.attach(
-    __name__, submod_attrs={"predictions": ["predict_dataset"]}
-)
 
 
 @dataclass(frozen=True)
@@ -292,10 +285,6 @@ def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _every(cpd: CPD) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class TextSpelling:
     """Names or states that are text.
@@ -460,14 +449,9 @@ class Capabilities:
     names: Spelling
     states: Spelling
     families: tuple[type[CPD], ...] = (TableCPD,)
-    fits: Callable[[CPD], bool] = _every
+    fits: Callable[[CPD], bool] = lambda cpd: True
     also: Collection[str] = ()
     equal_states: bool = True
-
-    @property
-    def continuous(self) -> bool:
-        """Whether it holds continuous variables."""
-        return GaussianCPD in self.families
 
     def tells_apart(self, states: Sequence[object]) -> bool:
         """Return whether it tells the states of a variable apart."""

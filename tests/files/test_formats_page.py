@@ -67,7 +67,7 @@ def _cells(held: Capabilities) -> tuple[str, ...]:
     return (
         *map(spelled, ("a b", "ä", 1.5)),
         cell("intervals"),
-        ("mixed" if "mixed" in held.also else "alone") if held.continuous else "no",
+        ("mixed" if "mixed" in held.also else "alone") if bg.GaussianCPD in held.families else "no",
         "yes" if NoisyMaxCPD in held.families else "as tables",
         "yes" if DeterministicCPD in held.families else "as tables",
         "yes" if "exponents" in held.also else "no",
