@@ -337,12 +337,6 @@ def _decode_fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
-def _decode_timedelta(text: str) -> datetime.timedelta:
-    """Return the duration of a text such as ``1,3600,0``: days, seconds and microseconds."""
-    days, seconds, microseconds = map(int, text.split(","))
-    return datetime.timedelta(days, seconds, microseconds)
-
-
 _CODECS: dict[type, _Codec] = {
     # Python limits the decimal digits of an integer, but not the hexadecimal ones.
     int: _Codec("int", hex, lambda text: int(text, 16)),
@@ -357,7 +351,9 @@ _CODECS: dict[type, _Codec] = {
         "datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat
     ),
     datetime.timedelta: _Codec(
-        "timedelta", lambda d: f"{d.days},{d.seconds},{d.microseconds}", _decode_timedelta
+        "timedelta",
+        lambda d: f"{d.days},{d.seconds},{d.microseconds}",
+        lambda text: datetime.timedelta(*map(int, text.split(","))),
     ),
 }
 _BY_TAG = {codec.tag: codec for codec in _CODECS.values()}

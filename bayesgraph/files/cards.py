@@ -32,13 +32,6 @@ from bayesgraph.tables import Training, TrainingRows
 _NAME, _LISTED_PARTS = 22, 40
 
 
-def n_arcs(model: models.Model) -> int | None:
-    """Return the number of different arcs of a model's networks; None without networks."""
-    networks = models.networks_in(model)
-    arcs = {arc for _, network in networks for block in network._blocks for arc in block.arcs()}
-    return len(arcs) if model.networks else None
-
-
 def distributions(model: models.Model) -> str:
     """Return how many variables have a distribution of each kind."""
     kinds: Counter[str] = Counter()
@@ -391,8 +384,10 @@ def _structure_table(source: Any, model: models.Model, checksum: str | None) -> 
     if target is not None:
         facts.append(("class" if isinstance(target, Discrete) else "target", _of_class(target)))
     facts.append(("variables", f"{len(is_discrete):,}, of which {sum(is_discrete):,} discrete"))
-    if (arcs := n_arcs(model)) is not None:
-        facts.append(("arcs", f"{arcs:,}"))
+    if model.networks:
+        networks = models.networks_in(model)
+        arcs = {arc for _, network in networks for block in network._blocks for arc in block.arcs()}
+        facts.append(("arcs", f"{len(arcs):,}"))
     facts.append(("treewidth", f"at most {width_of(model):,}"))
     if model.n_parameters is not None:
         facts.append(("parameters", f"{model.n_parameters:,}"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -255,15 +254,15 @@ def check_parameters(model: Any) -> None:
     check_unseen(getattr(model, "unseen", "missing"))
 
 
-def _unfitted_fields(model: Any) -> dict[str, Any]:
-    """Return an estimator's class, parameters and layout of columns."""
+def _unfitted_fields(model: Any, layout: classifiers.Layout, *, named: bool) -> dict[str, Any]:
+    """Return an estimator's class and parameters, and the layout of its columns."""
     check_parameters(model)
     parameters = model.get_params(deep=False).items()
     return {
         "estimator": type(model).__name__,
         "parameters": {name: _parameter(value) for name, value in parameters},
-        "named": hasattr(model, "feature_names_in_"),
-        "layout": model.layout_,
+        "named": named,
+        "layout": layout,
     }
 
 
@@ -283,10 +282,8 @@ def _unfitted(
 def _is_estimator(model: Any) -> bool:
     """Return whether a model is of an estimator class of bayesgraph that is not streaming."""
     kind = type(model)
-    ours = getattr(classifiers, kind.__name__, None) is kind and issubclass(
-        kind, classifiers.ModelQuestions
-    )
-    return ours and not isinstance(model, classifiers.StreamingNaiveBayesClassifier)
+    is_ours = getattr(classifiers, kind.__name__, None) is kind
+    return is_ours and issubclass(kind, classifiers.ModelQuestions) and kind not in CLASSES
 
 
 def _estimator_fields(model: Any) -> dict[str, Any]:
@@ -295,7 +292,7 @@ def _estimator_fields(model: Any) -> dict[str, Any]:
     values = model.get_params(deep=False)
     fitted = {name: getattr(model, name, None) for name in model._fitted}
     return {
-        **_unfitted_fields(model),
+        **_unfitted_fields(model, model.layout_, named=hasattr(model, "feature_names_in_")),
         # The parameters that `repr` shows, in its order: those that are not as by default.
         "changed": [n for n in sorted(values) if repr(values[n]) != repr(parameters[n].default)],
         "network": model.network_,
@@ -350,11 +347,8 @@ RECORDS["estimator"] = Record(_is_estimator, _estimator_fields, _estimator)
 
 def _collected_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
     """Return the stored fields of collected statistics."""
-    # `_unfitted_fields` asks for the layout, which the estimator itself is not to get.
-    estimator = copy(part.estimator)
-    classifiers.set_columns(estimator, part.layout, named=part.named)
     return {
-        **_unfitted_fields(estimator),
+        **_unfitted_fields(part.estimator, part.layout, named=part.named),
         "features": list(part.features),
         "target": part.target,
         "label_type": part.classes.dtype.str,
@@ -418,7 +412,7 @@ def _stream_fields(model: classifiers.StreamingNaiveBayesClassifier) -> dict[str
     # The name of each discrete column, and its codes by type and state.
     vocabularies = zip(columns.states, columns.vocabularies, strict=True)
     return {
-        **_unfitted_fields(model),
+        **_unfitted_fields(model, model.layout_, named=hasattr(model, "feature_names_in_")),
         "classes": model.classes_.tolist(),
         "label_type": model.classes_.dtype.str,
         "target": model.target_name_,

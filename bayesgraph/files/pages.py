@@ -32,11 +32,6 @@ def parse(data: bytes, budget: Budget, *, saved: bool = False) -> Any:
     FileFormatError
         If the file is no page of bayesgraph, truncated, altered, newer, or beyond the limit.
     """
-    return native.parse(_archive(data, budget), budget, saved=saved)
-
-
-def _archive(data: bytes, budget: Budget) -> bytes:
-    """Return the bytes of the archive in a page, of which its head says how many there are."""
     head = json.loads(_block(data, b'type="application/json" id="bayesgraph"', budget))
     version = head["format"]
     if type(version) is not int or version > VERSION:
@@ -47,13 +42,14 @@ def _archive(data: bytes, budget: Budget) -> bytes:
     size = head["archive"]["bytes"]
     if type(size) is not int or size < 0:
         raise ValueError("a size in its head is none")
+    # The head says how many bytes the archive has.
     budget.take(size, "the model in the page")
     packed = base64.b64decode(_block(data, b'type="text/plain" id="bayesgraph-archive"', budget))
     # One byte more tells whether there are too many.
     archive = zlib.decompressobj().decompress(packed, size + 1)
     if len(archive) != size:
         raise FileFormatError(f"{budget.source} is truncated or was altered. Get the file again.")
-    return archive
+    return native.parse(archive, budget, saved=saved)
 
 
 def _block(data: bytes, attributes: bytes, budget: Budget) -> bytes:

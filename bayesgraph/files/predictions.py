@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -91,15 +90,16 @@ def predict_dataset(
     if what not in _WHAT:
         raise DataError(f"what= is one of {quoted(_WHAT)}; got {what!r}.")
     write = None if target is None else _writing(target)
-    # Only files of paths have cells without a type.
-    text = text_columns(estimator) if isinstance(data, (str, os.PathLike, list, tuple)) else ()
+    # Only files of paths have cells without a type; text features are text in any CSV file.
+    is_path = isinstance(data, (str, os.PathLike, list, tuple))
+    text = [str(v.name) for v in estimator.features_ if is_path and has_text_states(v)]
     dataset = data if isinstance(data, Dataset) else open_dataset(data, text=text)
     if target is not None:
         check_apart([Path(target)], [Path(dataset.source)])
     names = known_names(estimator, dataset.names, dataset.source)
     dataset.checked(keep, "keep=")
     if write is None:
-        return dataset.predicted(_Predicting(estimator, what), names, keep)
+        return dataset.predicted(partial(_predicted, estimator, what), names, keep)
     if dataset.executor is not None and not dataset.is_lazy:
         raise DataTypeError(
             f"Predictions of {dataset.source} are written by this process, in threads; leave out "
@@ -144,28 +144,17 @@ def predict_dataset(
     return n_rows
 
 
-@dataclass(frozen=True)
-class _Predicting:
-    """The columns that an estimator predicts for a table; see `datasets.dataset.Predicting`."""
-
-    estimator: Any
-    what: str
-
-    def __call__(self, table: Any, keep: Sequence[str]) -> dict[str, Any]:
-        # Workers have one thread for each part.
-        with one_blas_thread():
-            columns, impossible = counted(self.estimator, table, self.what)
-        _check_apart(keep, columns)
-        warn_of_impossible(impossible, len(table), self.estimator.target_)
-        return columns
+def _predicted(estimator: Any, what: str, table: Any, keep: Sequence[str]) -> dict[str, Any]:
+    """Return the columns that an estimator predicts for a table; see `datasets.Predicting`."""
+    # Workers have one thread for each part.
+    with one_blas_thread():
+        columns, impossible = counted(estimator, table, what)
+    _check_apart(keep, columns)
+    warn_of_impossible(impossible, len(table), estimator.target_)
+    return columns
 
 
 # --------------------------------------------------------------------------------------- columns
-
-
-def text_columns(estimator: Any) -> list[str]:
-    """Return the features whose states are text, which they are in any CSV file."""
-    return [str(v.name) for v in estimator.features_ if has_text_states(v)]
 
 
 def _table(kept: Any, columns: dict[str, Any]) -> Any:
