@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.classifiers import base, intake
-from bayesgraph.classifiers.base import ModelQuestions
-from bayesgraph.classifiers.network_classifier import dataset_of, in_memory
+from bayesgraph.classifiers.network_classifier import in_memory
 from bayesgraph.classifiers.rows import Columns, Layout
 from bayesgraph.classifiers.scikit_learn import BaseEstimator, RegressorMixin, sklearn
 from bayesgraph.core.arrays import Floats, check_flags, log_of, whole_number
@@ -42,7 +41,7 @@ from bayesgraph.learning import (
 )
 from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, Trees, TreesCPD
 from bayesgraph.statistics import Smoothing, SmoothingLike, TableSource, one_of, safe_divide
-from bayesgraph.tables import Examined, Labels, Table, check_unseen, warn_of_columns
+from bayesgraph.tables import Examined, Table, check_unseen, warn_of_columns
 
 # ------ Growing of trees by scikit-learn or by this library, and their pruning by cross-validation
 
@@ -113,31 +112,6 @@ def _ranks(column: Floats) -> Floats:
 # --------------------------------------------------------------------------------------- growing
 
 
-def grow(growing: Growing, options: _GrownTree) -> tuple[Trees, tuple[Variable, ...], float]:
-    """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
-
-    In the tree, features are indices of those that are returned. The values at its leaves are zero;
-    the caller replaces them. `options` is the estimator, whose `ccp_alpha` may be "cv".
-    """
-    alpha = options.ccp_alpha
-    if isinstance(alpha, str):
-        alpha = _cross_validated(growing, options)
-    tree = growing.tree(alpha)
-    used = np.unique(tree.feature[tree.feature >= 0])
-    variables = growing.table.variables
-    # The new index of each feature among those that are used; the last entry, -1, serves leaves.
-    place = np.full(len(variables) + 1, -1)
-    place[used] = np.arange(len(used))
-    parents = tuple(variables[k] for k in used)
-    groups = tuple([tree.groups[k] for k in used])
-    # Features that are not used may have had more states: a word has the bits of 64 groups.
-    n_words = max(1, -(-max(map(len, groups), default=0) // 64))
-    tree = replace(
-        tree, feature=place[tree.feature], states=tree.states[:, :n_words], groups=groups
-    )
-    return tree, parents, float(alpha)
-
-
 @dataclass(frozen=True)
 class ScikitLearn:
     """Growing by scikit-learn.
@@ -162,8 +136,38 @@ class ScikitLearn:
     parameters: Mapping[str, Any]
 
     def tree(self, alpha: float) -> Trees:
-        """Return the tree that is pruned with the complexity parameter `alpha`."""
-        return _taken_over(self._fitted(slice(None), alpha).tree_, self)
+        """Return the tree that is pruned with the complexity parameter `alpha`.
+
+        A split that only separates missing from observed values (its threshold is infinite) is
+        replaced by its left child, to which observed values go: a missing value is no evidence.
+        """
+        grown = self._fitted(slice(None), alpha).tree_
+        # Both children of a split follow each other in the order, as in `Trees`.
+        order, below = _reached(grown)
+        n = len(order)
+        variables = self.table.variables
+        max_states = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
+        feature, left = np.full((2, n), -1)
+        threshold = np.zeros(n)
+        left_states = np.zeros((n, max_states), dtype=bool)
+        new_index = {node: k for k, node in enumerate(order)}
+        # Rows by nodes; as CSC, the rows that pass through a node are a column.
+        rows = grown.decision_path(self.matrix).tocsc()
+        for k, node in enumerate(order):
+            if node not in below:  # a leaf
+                continue
+            place, state = self.meaning[grown.feature[node]]
+            variable = variables[place]
+            feature[k] = place
+            left[k] = new_index[below[node][0]]
+            if isinstance(variable, Discrete):
+                # The indicator of this state alone is above the threshold, and goes right.
+                n_states = variable.cardinality
+                left_states[k, :n_states] = np.arange(n_states) != state
+            else:
+                sides = (grown.children_left[node], grown.children_right[node])
+                threshold[k] = _middle(self.table.column(variable), rows, *sides)
+        return Trees.single(variables, feature, threshold, left_states, left)
 
     def alphas(self) -> Floats:
         """Return complexity parameters at which the pruned tree changes, ascending."""
@@ -182,40 +186,6 @@ class ScikitLearn:
         estimator = self.learner(**self.parameters, ccp_alpha=alpha)
         weights = self.weights[rows]
         return estimator.fit(self.matrix[rows], self.y[rows], sample_weight=weights)
-
-
-def _taken_over(grown: Any, data: ScikitLearn) -> Trees:
-    """Return scikit-learn's tree `grown` as trees, with features as indices of table variables.
-
-    A split that only separates missing from observed values (its threshold is infinite) is replaced
-    by its left child, to which observed values go: a missing value is not treated as evidence.
-    """
-    # Both children of a split follow each other in the order, as in `Trees`.
-    order, below = _reached(grown)
-    n = len(order)
-    variables = data.table.variables
-    max_states = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
-    feature, left = np.full((2, n), -1)
-    threshold = np.zeros(n)
-    left_states = np.zeros((n, max_states), dtype=bool)
-    new_index = {node: k for k, node in enumerate(order)}
-    # Rows by nodes; as CSC, the rows that pass through a node are a column.
-    rows = grown.decision_path(data.matrix).tocsc()
-    for k, node in enumerate(order):
-        if node not in below:  # a leaf
-            continue
-        place, state = data.meaning[grown.feature[node]]
-        variable = variables[place]
-        feature[k] = place
-        left[k] = new_index[below[node][0]]
-        if isinstance(variable, Discrete):
-            # The indicator of a state is above the threshold, and goes right, for this state alone.
-            n_states = variable.cardinality
-            left_states[k, :n_states] = np.arange(n_states) != state
-        else:
-            sides = (grown.children_left[node], grown.children_right[node])
-            threshold[k] = _middle(data.table.column(variable), rows, *sides)
-    return Trees.single(variables, feature, threshold, left_states, left)
 
 
 def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
@@ -451,6 +421,8 @@ class _GrownTree(base.Smoothed, base.Updated):
         Returns
         -------
         splits : Trees
+            Its features are indices of `parents`. The values at its leaves are zero, which the
+            caller replaces.
         parents : tuple of Variable
             The features that the tree splits on.
         roots : dict from Variable to CPD
@@ -464,14 +436,27 @@ class _GrownTree(base.Smoothed, base.Updated):
         if isinstance(self.cv, (int, np.integer)) and self.cv < 2:
             raise DataError(f"cv is a number of folds, 2 or more; got {self.cv!r}.")
         try:
-            splits, parents, self.ccp_alpha_ = grow(self._growing(table, y, weights), self)
+            growing = self._growing(table, y, weights)
+            if alpha == "cv":
+                alpha = _cross_validated(growing, self)
+            tree = growing.tree(alpha)
         except ValueError as error:
             # scikit-learn checks the parameters, as those of a class that the user does not know.
             if self._learner not in str(error):
                 raise
             said = str(error).replace(self._learner, type(self).__name__)
             raise DataError(said) from error
-        self.features_ = table.variables
+        self.ccp_alpha_, self.features_ = float(alpha), table.variables
+        used = np.unique(tree.feature[tree.feature >= 0])
+        # The new index of each feature among those that are used; the last entry, -1, is of leaves.
+        place = np.full(len(table.variables) + 1, -1)
+        place[used] = np.arange(len(used))
+        parents = tuple(table.variables[k] for k in used)
+        groups = tuple([tree.groups[k] for k in used])
+        # Features that are not used may have had more states: a word has the bits of 64 groups.
+        n_words = max(1, -(-max(map(len, groups), default=0) // 64))
+        states = tree.states[:, :n_words]
+        splits = replace(tree, feature=place[tree.feature], states=states, groups=groups)
         return splits, parents, estimate_roots(table, weights, splits, parents)
 
     def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
@@ -494,11 +479,6 @@ class _GrownTree(base.Smoothed, base.Updated):
         sample_weight = None if (weights == 1).all() else weights
         rows = TableSource(table, sample_weight=sample_weight).training_rows()
         self.network_.training = base.training_of(self, rows)
-
-    def _check(self, columns: Columns, table: Table, labels: Labels | None) -> None:
-        """Warn of columns that look wrong, unless the user does not want it."""
-        if self.check_columns:
-            warn_of_columns(Examined.of(table), labels, columns.as_columns)
 
     @property
     def _leaf_numbers(self) -> GaussianCPD | None:
@@ -640,13 +620,11 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         smoothing = self._smoothing()
         one_of("criterion", self.criterion, _CRITERIA)
         self._check_levels()
-        if (data := dataset_of(X, y)) is not None:
-            X, y, sample_weight = in_memory(data, y, sample_weight)
-        X, y = intake.apart(X, y)
+        X, y, sample_weight = in_memory(X, y, sample_weight)
         columns, table, labels, weights = self._table(X, intake.labels_of(y), sample_weight)
         self.classes_, codes = labels.classes, labels.codes
-        self._check(columns, table, labels)
         if self.check_columns:
+            warn_of_columns(Examined.of(table), labels, columns.as_columns)
             intake.check_weighed(self.class_weight, self.classes_)
         target = Discrete(intake.target_name(labels.name, table.variables), self.classes_.tolist())
         self._check_alpha(smoothing, target, numbers=True)
@@ -671,9 +649,14 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
 
     def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
         """Return the way to grow trees: by scikit-learn, or a criterion of this library."""
-        criterion = self._criterion()
-        if criterion is None:
+        criteria: dict[str, Criterion] = {
+            "error": ErrorRate(),
+            "gain_ratio": GainRatio(),
+            "chaid": ChiSquared(self.alpha_merge, self.alpha_split, self.n_intervals),
+        }
+        if self.criterion not in criteria:
             return super()._growing(table, y, weights)
+        criterion = criteria[self.criterion]
         limits = {f.name: getattr(self, f.name) for f in fields(Limits)}
         # scikit-learn checks the parameters, by fitting two rows.
         sklearn.tree.DecisionTreeClassifier(**limits).fit([[0.0], [1.0]], [0, 1])
@@ -682,16 +665,6 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         confidence = self.confidence if self.criterion == "gain_ratio" else None
         n_classes, stops = int(y.max()) + 1, Limits(**limits)
         return CriterionGrowing(table, columns, y, n_classes, weights, criterion, stops, confidence)
-
-    def _criterion(self) -> Criterion | None:
-        """Return the criterion, if it is one of this library."""
-        if self.criterion == "error":
-            return ErrorRate()
-        if self.criterion == "gain_ratio":
-            return GainRatio()
-        if self.criterion == "chaid":
-            return ChiSquared(self.alpha_merge, self.alpha_split, self.n_intervals)
-        return None
 
     def _check_levels(self) -> None:
         """Raise a DataError if a level of confidence or significance is out of range."""
@@ -705,7 +678,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
 
 
 @base.estimator
-class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class DecisionTreeNetworkRegressor(_GrownTree, base.ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regression tree as a network: features -> leaf -> target.
 
     The leaf is a hidden variable that is a function of the features, and the target is normal given
@@ -779,12 +752,11 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         self
         """
         smoothing = self._smoothing()
-        if (data := dataset_of(X, y)) is not None:
-            X, y, sample_weight = in_memory(data, y, sample_weight)
-        X, y = intake.apart(X, y)
+        X, y, sample_weight = in_memory(X, y, sample_weight)
         numbers, name = intake.number_column(y)
         columns, table, numbers, weights = self._table(X, numbers, sample_weight)
-        self._check(columns, table, None)
+        if self.check_columns:
+            warn_of_columns(Examined.of(table), None, columns.as_columns)
         splits, parents, roots = self._grow(table, numbers, weights)
         # Sums of squares of centred numbers lose fewer digits.
         centre = float(np.average(numbers, weights=weights))

@@ -593,11 +593,13 @@ def named_batches(data: Dataset, y: Any, weight: Any) -> Iterator[tuple[Any, Any
         yield _parts(run, names, y, weight)
 
 
-def in_memory(data: Dataset, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Return all rows of a dataset, or a sample of them, as features, labels and weights.
+def in_memory(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Return the features, labels and weights of a table in memory, or of a sample of a dataset.
 
     See `bayesgraph.statistics.sample_of`.
     """
+    if (data := dataset_of(X, y)) is None:
+        return (*intake.apart(X, y), weight)
     names = _feature_names(data, y, weight)
     n_rows = data.n_rows
     if n_rows is None:
