@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -150,7 +150,13 @@ def make_layout(
     chosen = family_by_column(distributions, names)
     discrete = _discrete_columns(columns, chosen)
     if isinstance(distributions, str) and distributions != "categorical":
-        chosen = _numeric_only(chosen, discrete)
+        # A single family applies to numeric columns only.
+        chosen = {key: family for key, family in chosen.items() if key[0] not in discrete}
+        if not chosen:
+            raise DataTypeError(
+                f"distributions={distributions!r} takes numbers, and no column has any: "
+                f"{quoted(discrete)}. (Texts become counts by scikit-learn's CountVectorizer.)"
+            )
     families: dict[Name, str] = {}
     groups: dict[Name, tuple[Name, ...]] = {}
     # Single columns by their vector family, which form one vector in the end.
@@ -181,32 +187,6 @@ def make_layout(
     # The family "categorical" makes a numeric column discrete, as `categorical` does.
     by_family = {name for name, family in families.items() if family == "categorical"}
     return Layout(names, families, groups, numeric | by_family)
-
-
-def _numeric_only(
-    chosen: Mapping[tuple[Name, ...], str], discrete: set[Name]
-) -> dict[tuple[Name, ...], str]:
-    """Return `chosen` without discrete columns: a single family applies to numeric columns only.
-
-    Parameters
-    ----------
-    chosen : mapping from (column name,) to family
-    discrete : set of names
-        Columns that are discrete by their type.
-
-    Raises
-    ------
-    DataTypeError
-        If no column is numeric.
-    """
-    numeric = {key: family for key, family in chosen.items() if key[0] not in discrete}
-    if not numeric:
-        family = next(iter(chosen.values()))
-        raise DataTypeError(
-            f"distributions={family!r} takes numbers, and no column has any: {quoted(discrete)}. "
-            "(Texts become counts by scikit-learn's CountVectorizer.)"
-        )
-    return numeric
 
 
 def _discrete_columns(
@@ -340,27 +320,25 @@ class Columns:
 
         The types of the columns of a frame may be lost in the array.
         """
-        return self.matrix if self.frame is None else _cells(self.frame)
+        frame = self.frame
+        if frame is None:
+            return self.matrix
+        if hasattr(frame, "iloc"):
+            # One row is picked from its columns much faster than these are joined.
+            cells = frame.iloc[0].to_numpy()[None] if len(frame) == 1 else frame.to_numpy()
+            return np.asarray(cells)
+        # Of polars cell by cell, so that values keep their types.
+        objects = np.empty(frame.shape, dtype=object)
+        for i, row in enumerate(frame.rows()):
+            for j, value in enumerate(row):
+                objects[i, j] = value
+        return objects
 
     def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
         """Return the columns if their types may differ; only their names if all are numbers."""
         if self.matrix is not None and self.matrix.dtype.kind in "biuf":
             return self.names
         return self.as_columns()
-
-
-def _cells(frame: Any) -> NDArray[Any]:
-    """Return all values of a frame of pandas or polars as one array."""
-    if hasattr(frame, "iloc"):
-        # One row is picked from its columns much faster than these are joined.
-        cells = frame.iloc[0].to_numpy()[None] if len(frame) == 1 else frame.to_numpy()
-        return np.asarray(cells)
-    # Of polars cell by cell, so that values keep their types.
-    objects = np.empty(frame.shape, dtype=object)
-    for i, row in enumerate(frame.rows()):
-        for j, value in enumerate(row):
-            objects[i, j] = value
-    return objects
 
 
 def n_rows_of(columns: Mapping[Name, Column]) -> int:
@@ -438,32 +416,22 @@ def vector_table(matrix: Any, vector: CountVector) -> Table:
     return Table((vector,), codes, np.empty((n_rows, 0)), not missing, {vector: counts})
 
 
-def chunks(columns: Columns) -> Iterator[tuple[slice, int, Columns]]:
-    """Yield consecutive chunks of rows: (slice of the rows, total number of rows, chunk).
-
-    Several chunks are an even number of about the same size, for two threads and more.
-    """
-    n = columns.n_rows
-    if n <= _CHUNK_ROWS:
-        yield slice(0, n), n, columns
-        return
-    # The least even number of chunks of at most `_CHUNK_ROWS` rows; -(-a // b) is a / b rounded up.
-    n_chunks = 2 * -(-n // (2 * _CHUNK_ROWS))
-    for a, b in pairwise(n * i // n_chunks for i in range(n_chunks + 1)):
-        yield slice(a, b), n, columns.take(slice(a, b))
-
-
 def encoded_chunks(
     columns: Columns, unseen: Unseen, encode: Callable[[Columns, Unseen], EncodedT]
 ) -> Iterator[tuple[slice, int, EncodedT]]:
     """Yield chunks of rows, encoded: (slice of the rows, total number of rows, what they became).
 
-    One warning is issued for all of them if there are values that are no states and the policy is
-    "warn".
+    Several chunks are an even number of about the same size, for two threads and more. One warning
+    is issued for all of them if there are values that are no states and the policy is "warn".
     """
-    policy = of_rows(unseen, columns.n_rows)
-    for rows, n_rows, chunk in chunks(columns):
-        encoded = encode(chunk, policy)
+    n_rows, bounds = columns.n_rows, [0, columns.n_rows]
+    if n_rows > _CHUNK_ROWS:
+        # The least even number of chunks of at most so many rows; -(-a // b) is a / b rounded up.
+        n_chunks = 2 * -(-n_rows // (2 * _CHUNK_ROWS))
+        bounds = [n_rows * i // n_chunks for i in range(n_chunks + 1)]
+    policy = of_rows(unseen, n_rows)
+    for rows in starmap(slice, pairwise(bounds)):
+        encoded = encode(columns if len(bounds) == 2 else columns.take(rows), policy)
         # Before the last chunk is yielded, since a caller may stop there (as `joined` does).
         if rows.stop == n_rows:
             tell(policy, unseen, n_rows)
