@@ -14,12 +14,7 @@ from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.base import OF_TABLES, estimator, one_at_a_time
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, RoundFrequency
-from bayesgraph.classifiers.intake import (
-    check_fitted,
-    checked_priors,
-    prior_of,
-    with_class_weights,
-)
+from bayesgraph.classifiers.intake import check_fitted, checked_priors, with_class_weights
 from bayesgraph.classifiers.network_classifier import (
     ColumnClassifier,
     Source,
@@ -206,7 +201,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return self._predicts or self._weighs
 
     def _read(self) -> Collection[str]:
-        return OF_TABLES if self._predicts or self._weighs else super()._read()
+        return OF_TABLES if self._moves_prior else super()._read()
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         """Return the structure learner: one by its name, the user's own, or one of a given graph.
@@ -247,7 +242,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
         It is not if tables or exponents are trained: that takes the rows themselves.
         """
-        if self._predicts or self._weighs:
+        if self._moves_prior:
             return False
         if isinstance(self.structure, str):
             return self.structure in LEARNERS and counts_ahead(LEARNERS[self.structure].learn)
@@ -304,7 +299,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
             model = with_class_weights(model, source, target)
         else:
             # The prior is multiplied by a ratio, so that it becomes the one that the user gave.
-            model = model._with_prior(target, priors / prior_of(trained.network, target))
+            before: Any = trained.network[target.name]  # its table, as the class has no parents
+            model = model._with_prior(target, priors / before.values)
         self.network_ = model
         self.features_ = tuple(model.variable(v.name) for v in source.features)
         self.statistics_ = Statistics()

@@ -33,9 +33,7 @@ from bayesgraph.core.errors import (
 from bayesgraph.core.variables import CountVector, Discrete, Name, Variable, is_missing, plain
 from bayesgraph.models import (
     FAMILIES,
-    BayesianNetwork,
     Model,
-    TableCPD,
     as_mapping,
     scalar,
 )
@@ -58,7 +56,6 @@ from bayesgraph.tables import (
     of_rows,
     table_of_numbers,
     tell,
-    with_states,
     without_duplicates,
 )
 
@@ -150,8 +147,7 @@ def labels_of(y: Any) -> Labels:
         if states:  # a table without rows is told by its columns
             check_are_text(states)
         dtype = np.dtype(object)
-    classes = np.empty(len(states), dtype=dtype)
-    classes[:] = sorted(states)
+    classes = np.array(sorted(states), dtype=dtype)
     # States of a categorical type have the order of its categories, classes ascend.
     codes = codes_of(classes.tolist(), states)[factorised.codes]
     labels = Labels(classes, codes, name)[:]  # a category without rows is no class
@@ -200,10 +196,8 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
         raise DataError("A regressor predicts real numbers. (Complex data not supported.)")
     column, name = _column(y, "regressor", "number")
     y = column.to_numpy() if isinstance(column, nw.Series) else column
-    if np.ma.is_masked(y):
-        y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
     try:
-        numbers = np.asarray(y, dtype=np.float64)
+        numbers = floats(y)
     except (TypeError, ValueError):
         first = next((value for value in np.asarray(y, dtype=object).flat), None)
         raise DataError(
@@ -241,10 +235,7 @@ def joined_classes(sources: Mapping[str, Any]) -> NDArray[Any]:
         )
     parts = [np.asarray(part) for part in sources.values()]
     if any(part.dtype.kind == "O" for part in parts):
-        values = sorted(set().union(*(part.tolist() for part in parts)))
-        classes = np.empty(len(values), dtype=object)
-        classes[:] = values
-        return classes
+        return np.array(sorted(set().union(*(part.tolist() for part in parts))), dtype=object)
     return np.unique(np.concatenate(parts))
 
 
@@ -448,13 +439,6 @@ def with_class_weights(
     return model if ratio is None or np.ptp(ratio) == 0 else model._with_prior(target, ratio)
 
 
-def prior_of(network: BayesianNetwork, target: Discrete) -> Floats:
-    """Return the distribution of a class without parents, shape (n_classes,)."""
-    cpd = network[target.name]
-    assert isinstance(cpd, TableCPD)  # a discrete variable
-    return cpd.values
-
-
 # ----- Validation of X, y and weights as scikit-learn does it, and encoding of tables for networks
 
 
@@ -503,18 +487,17 @@ def fit_columns(
         check_columns_of_dict(estimator, X)
         columns = columns_of(X)
         columns_of_x = Columns(tuple(columns), n_rows_of(columns), columns, None)
-        note_names(estimator, list(columns))
     else:
         matrix = _checked_array(estimator, X, sparse=sparse)
-        estimator.n_features_in_ = matrix.shape[1]
-        vars(estimator).pop("feature_names_in_", None)
-        names = array_names(matrix.shape[1]) if items is None else plain_items(items)
+        # `items` are names in a list or an array, such as a vectorizer's words.
+        names = array_names(matrix.shape[1]) if items is None else np.array(items, object).tolist()
         if len(names) != matrix.shape[1]:
             raise DataError(
                 f"items= names {len(names)} columns; the matrix has {matrix.shape[1]}. Give one "
                 "name for each column."
             )
         columns_of_x = Columns(tuple(names), matrix.shape[0], None, matrix)
+    note_names(estimator, columns_of_x.names, named=columns_of_x.matrix is None)
     if n_labels != columns_of_x.n_rows:
         check_lengths(columns_of_x.n_rows, n_labels)
     return columns_of_x
@@ -525,11 +508,6 @@ def check_lengths(n_rows: int, n_labels: int | None) -> None:
     if n_labels not in (None, n_rows):
         hint = " To name a column of X as y, leave out the brackets." if n_labels == 1 else ""
         raise DataError(f"X has {n_rows:,} rows, and y {n_labels:,} labels.{hint}")
-
-
-def plain_items(items: Any) -> list[Name]:
-    """Return `items`, names in a list or an array (such as a vectorizer's words), as a list."""
-    return list(np.asarray(items, dtype=object).tolist())
 
 
 def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bool) -> Columns:
@@ -644,18 +622,6 @@ def training_table(
     return columns, fit_table(columns, estimator.layout_), y, weights
 
 
-def grown_variables(
-    columns: Columns, layout: Layout, variables: Sequence[Variable]
-) -> tuple[Variable, ...]:
-    """Return the variables of a model, with new states of discrete columns appended."""
-    if not any(isinstance(v, Discrete) for v in variables):
-        return tuple(variables)
-    grouped = layout.grouped(columns.as_columns())
-    return tuple(
-        with_states(v, grouped[v.name]) if isinstance(v, Discrete) else v for v in variables
-    )
-
-
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
     """Return an X that is no frame as a matrix, shape (n_rows, n_features); errors if it is none.
 
@@ -687,20 +653,17 @@ def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
     return np.ma.array(array, mask=X.mask) if np.ma.is_masked(X) else array
 
 
-def note_names(estimator: Any, names: list[Name]) -> None:
-    """Set `n_features_in_`, and `feature_names_in_` if all names are strings."""
+def note_names(estimator: Any, names: Sequence[Name], *, named: bool = True) -> None:
+    """Set `n_features_in_`, and `feature_names_in_` if columns are `named`, all of them by text."""
     estimator.n_features_in_ = len(names)
-    if all(isinstance(name, str) for name in names):
+    vars(estimator).pop("feature_names_in_", None)
+    if named and all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
 
 
 def set_columns(estimator: Any, layout: Layout, *, named: bool) -> None:
     """Set the layout of columns on an estimator, and their names if they were `named`."""
-    note_names(estimator, list(layout.columns))
-    if not named:
-        vars(estimator).pop("feature_names_in_", None)
+    note_names(estimator, layout.columns, named=named)
     estimator.layout_ = layout
 
 

@@ -370,8 +370,10 @@ def _joined_variable(a: Variable, b: Variable, names: tuple[str, str]) -> Variab
             f"{names[1]}: its values, categorical= or discretizer= differ."
         )
     if not _is_extended(a, b):
+        # What its values are divided into.
+        divided = {Binned: "intervals", Grouped: "groups of values"}.get(type(a), "items")
         raise DataError(
-            f"Column {a.name!r} has other {_parted(a)} in {names[0]} than in {names[1]}. Collect "
+            f"Column {a.name!r} has other {divided} in {names[0]} than in {names[1]}. Collect "
             "with a classifier that is fitted already, so that its intervals and groups are used."
         )
     assert isinstance(a, Discrete)
@@ -417,13 +419,6 @@ def _as_column(variable: Discrete) -> NDArray[Any]:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
-
-
-def _parted(variable: Variable) -> str:
-    """Return in words what the values of a variable are divided into, for an error."""
-    if isinstance(variable, Binned):
-        return "intervals"
-    return "groups of values" if isinstance(variable, Grouped) else "items"
 
 
 # ------------------- Fitting of classifiers on datasets: tables larger than memory, read in passes
@@ -540,7 +535,7 @@ def dataset_source(
             rows = replace(rows, by_class=None if by_class.all() else np.sign(by_class))
     weighted_classes = joined_with_model(domains)
     target = Discrete(target_name(y, ()), weighted_classes.tolist())
-    note_names(estimator, list(names))
+    note_names(estimator, names)
     estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, weighted_classes
     variables: Sequence[Variable] = variables_of(features, declared, domains.columns)
     if model is not None:
@@ -1093,8 +1088,11 @@ class NetworkClassifier(base.GraphClassifier):
         if unseen == "error" and target != self.target_:
             unknown = [label for label in target.states if label not in self.target_.states]
             raise UnknownStateError(f"The model has no class {quoted(unknown)}.")
-        if unseen != "error":
-            features = intake.grown_variables(columns, self.layout_, features)
+        if unseen != "error" and any(isinstance(v, Discrete) for v in features):
+            grouped = self.layout_.grouped(columns.as_columns())
+            features = tuple(
+                with_states(v, grouped[v.name]) if isinstance(v, Discrete) else v for v in features
+            )
         table = known_table(columns, unseen, self.layout_, features)
         table = table.with_column(target, labels.codes)
         # Empty if all rows weigh 1.
