@@ -32,6 +32,7 @@ from bayesgraph.tables import (
     check_kinds,
     check_magnitudes,
     factorise,
+    floats,
     infinite,
     is_discrete,
     kind_of,
@@ -134,12 +135,16 @@ class StreamColumns:
         """Return the numeric columns of a table or a single row, shape (n_numbers, n_rows)."""
         if not isinstance(rows, Columns):
             _check_mapping(rows)
-            return self._row_numbers(rows, self.numbers)
-        matrix = rows.matrix
-        if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
+            # Usually a row has all numbers in the order of the first row, without a look-up.
+            names = self.numbers
+            values = list(rows.values()) if list(rows) == names else [rows.get(n) for n in names]
+            if not _PLAIN.issuperset(map(type, values)):
+                values = [_number(n, value) for n, value in zip(names, values, strict=True)]
+            columns = np.array(values, dtype=np.float64)[:, None]
+        elif rows.matrix is not None and rows.matrix.dtype.kind in "biuf" and not self.states:
             # A view: blocks of rows are transposed when they are used, in the processor's cache by
             # then. Masked cells are missing.
-            columns = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan).T
+            columns = floats(rows.matrix).T
         else:
             by_name = rows.as_columns()
             columns = np.empty((len(self.numbers), rows.n_rows))
@@ -196,9 +201,12 @@ class StreamColumns:
         """
         present = self._known_names
         names = [n for n in columns if n not in present and _has_values(columns[n], n)]
-        listed = _listed(categorical, names, len(present))
-        states = [n for n in names if n in listed or is_discrete(columns[n], n)]
-        return StreamColumns([n for n in names if n not in states], states, [{} for _ in states])
+        if categorical is None or isinstance(categorical, str):
+            listed = categorical_names(categorical, names)
+        else:  # by name or by position; it may also list columns that are known
+            chosen = set(categorical)
+            listed = {n for i, n in enumerate(names, len(present)) if n in chosen or i in chosen}
+        return StreamColumns.of(Columns(tuple(names), 0, columns, None), listed)
 
     def completed(
         self, columns: Mapping[Name, Column], names: Sequence[Name], n_rows: int
@@ -225,7 +233,8 @@ class StreamColumns:
         # A state that is new has to be of the kind of the known ones, text or numbers.
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
-            if not (is_missing(value) or self._code(j, value) is not None):
+            is_known = _is_hashable(value) and self._key(j, value) in self.vocabularies[j]
+            if not (is_known or is_missing(value)):
                 self._check_kind(j, factorise(_cell(value), name))
         return self.fresh_of(cells, categorical) if cells else NO_COLUMNS
 
@@ -249,16 +258,6 @@ class StreamColumns:
             [*self.vocabularies, *more.vocabularies],
         )
 
-    def _row_numbers(self, x: Mapping[Name, Any], names: list[Name]) -> Floats:
-        """Return the values of the numeric columns `names` in a row, shape (n_names, 1)."""
-        # Usually a row has all numbers in the order of the first row: no look-up is needed then.
-        values = list(x.values()) if list(x) == names else [x.get(n) for n in names]
-        if not _PLAIN.issuperset(map(type, values)):
-            values = [_number(n, value) for n, value in zip(names, values, strict=True)]
-        row = np.array(values, dtype=np.float64)[:, None]
-        _check_finite(row, names)
-        return row
-
     # ------------------------------------------------------------------------------ states
 
     def _key(self, j: int, state: Any) -> tuple[type, Any]:
@@ -273,12 +272,6 @@ class StreamColumns:
             equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
             return (equal[0], state) if len(equal) == 1 else key
         return key
-
-    def _code(self, j: int, value: Any) -> int | None:
-        """Return the code of a value of discrete column j; None if it was never learned."""
-        if not _is_hashable(value):
-            return None
-        return self.vocabularies[j].get(self._key(j, value))
 
     def _learn(self, j: int, state: Any, max_categories: int) -> int:
         """Return the code of a state of discrete column j; a new state is added to the vocabulary.
@@ -346,27 +339,20 @@ class StreamColumns:
             keys_and_groups = star.states.groups(j)
             if keys_and_groups is None:
                 variables.append(Discrete(name, self._known_states(j, n) or ["(none yet)"]))
-            else:
-                variables.append(self._grouped(j, n, *keys_and_groups))
+                continue
+            spelling = {code: state for (_, state), code in self.vocabularies[j].items()}
+            groups: list[list[State]] = [[] for _ in range(n)]
+            # The codes of the frequent states, and the index of the group of each.
+            keys, places = (array.tolist() for array in keys_and_groups)
+            for key, place in zip(keys, places, strict=True):
+                groups[place].append(spelling[key])
+            # Rare states are in the last group.
+            others = "(other)"
+            while others in spelling.values():
+                others += "'"
+            groups[-1].append(others)
+            variables.append(Grouped(name, groups, others=True))
         return variables
-
-    def _grouped(
-        self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
-    ) -> Grouped:
-        """Return the variable of a column whose states are grouped, rare states in the last group.
-
-        `keys` are the codes of the frequent states of discrete column j, and `places` the index of
-        the group of each.
-        """
-        spelling = {code: state for (_, state), code in self.vocabularies[j].items()}
-        groups: list[list[State]] = [[] for _ in range(n_groups)]
-        for key, place in zip(keys.tolist(), places.tolist(), strict=True):
-            groups[place].append(spelling[key])
-        others = "(other)"
-        while others in spelling.values():
-            others += "'"
-        groups[-1].append(others)
-        return Grouped(self.states[j], groups, others=True)
 
     def state_order(self, star: StreamingStar) -> list[int]:
         """Return the positions in the model's densities of all states, in the order of `variables`.
@@ -428,23 +414,6 @@ def _has_values(column: Column, name: Name) -> bool:
     numbers = as_numbers(column, name)
     _check_finite(numbers[None], [name])  # shape (1, n_rows)
     return not np.isnan(numbers).all()
-
-
-def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
-    """Return the names that `categorical` lists by name or position.
-
-    Parameters
-    ----------
-    categorical : names, positions, "all" or None
-        It may also list columns that are not among `names`.
-    names : list of names
-    first : int
-        Position of the first of the names.
-    """
-    if categorical is None or isinstance(categorical, str):
-        return categorical_names(categorical, names)
-    chosen = set(categorical)
-    return {n for i, n in enumerate(names, first) if n in chosen or i in chosen}
 
 
 def _is_hashable(value: Any) -> bool:

@@ -351,19 +351,6 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             out[0] = 0.0
         return out
 
-    def _update(
-        self, fresh: StreamColumns, columns: StreamColumns, encoded: Encoded, *rows: Any
-    ) -> Floats:
-        """Learn encoded rows after all checks: the model may change from here on.
-
-        `columns` are all columns, among them the `fresh` ones; for `rows` see `_learn_rows`.
-        """
-        self._extend(fresh, columns)
-        out = self._learn_rows(*encoded, *rows)
-        columns.forget_rare(self.star_)
-        self._changed()
-        return out
-
     def _prepare(self, table: Columns, labels: Labels, classes: ArrayLike | None) -> StreamingStar:
         """Set up an unfitted model: layout, classes and columns; return its empty StreamingStar.
 
@@ -413,21 +400,26 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         intake.check_lengths(table.n_rows, n_labels)
         return table, fresh
 
-    def _extend(self, fresh: StreamColumns, columns: StreamColumns) -> None:
-        """Add the new columns `fresh` to the features, in the order of their arrival.
+    def _update(
+        self, fresh: StreamColumns, columns: StreamColumns, encoded: Encoded, *rows: Any
+    ) -> Floats:
+        """Learn encoded rows after all checks: the model may change from here on.
 
-        `columns` are all columns of the model, the new ones included.
+        `columns` are all columns, among them the `fresh` ones; for `rows` see `_learn_rows`.
         """
         self._columns = columns
-        if not fresh:
-            return
-        names = (*self.layout_.columns, *fresh.names)
-        self.layout_ = replace(self.layout_, columns=names)
-        intake.note_names(self, list(names))
-        # The class is renamed if a new feature has its name.
-        self.target_name_ = intake.unlike(self.target_name_, names)
-        self.star_.extend(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
-        self._is_open = True
+        if fresh:  # added to the features, in the order of their arrival
+            names = (*self.layout_.columns, *fresh.names)
+            self.layout_ = replace(self.layout_, columns=names)
+            intake.note_names(self, names)
+            # The class is renamed if a new feature has its name.
+            self.target_name_ = intake.unlike(self.target_name_, names)
+            self.star_.extend(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
+            self._is_open = True
+        out = self._learn_rows(*encoded, *rows)
+        columns.forget_rare(self.star_)
+        self._changed()
+        return out
 
     def _joined(self, labels: Labels, classes: ArrayLike | None) -> NDArray[Any]:
         """Return known classes, then new announced ones, then others in order of first rows.
@@ -443,9 +435,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         # Codes without repetitions have the order of the rows that brought them.
         arrived = labels.classes[list(dict.fromkeys(labels.codes.tolist()))].tolist()
         order = list(dict.fromkeys([*self.classes_.tolist(), *announced, *arrived]))
-        joined = np.empty(len(order), dtype=together.dtype)
-        joined[:] = order
-        return joined
+        return np.array(order, dtype=together.dtype)
 
     def _learn_rows(
         self,
@@ -625,8 +615,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """Return how many rows were learned, their weight after decay, and missing values."""
         # Numbers of missing values of the numeric and of the discrete columns.
         numbers, states = self.star_.missing
-        names = (*self._columns.numbers, *self._columns.states)
-        missing = dict(zip(names, np.concatenate([numbers, states]).tolist(), strict=True))
+        counts = np.concatenate([numbers, states]).tolist()
+        missing = dict(zip(self._columns.names, counts, strict=True))
         # Without weights and decay, the weight of the rows is their number, and is not noted.
         n_rows, weight = self.star_.n_seen, float(self.star_.totals.sum())
         rows = TrainingRows(n_rows, missing, None if weight == n_rows else weight)
