@@ -294,9 +294,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             ]
             states = [_categories(frame, v, table.column(v)) for v in changed]
             return frame.with_columns(*states).to_native() if states else frame.to_native()
-        codes = np.empty((table.n_rows, len(self.variables_)))
-        for j, variable in enumerate(self.variables_):
-            codes[:, j] = table.column(variable)
+        codes = np.column_stack([table.column(v) for v in self.variables_]).astype(np.float64)
         codes[codes < 0] = np.nan
         return codes
 
