@@ -259,11 +259,9 @@ def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
     # A kind that is none of the three is the name of a type that no variable has.
     if not kinds:
         raise _unobserved(name)
-    if kinds <= {"number"}:
-        return False
-    if len(kinds) == 1 and kinds <= {"text", "boolean"}:
-        return True
     if kinds <= set(_KINDS):
+        if len(kinds) == 1:
+            return kinds != {"number"}
         raise errors.DataTypeError(
             f"Column {name!r} mixes {' and '.join(sorted(kinds))} values. Convert it to one type, "
             "or name it in categorical= to take each value as a state of its own."
@@ -324,15 +322,12 @@ def as_numbers(column: Column, name: Name) -> Floats:
             raise TypeError(_first_text(values.tolist()))
         if values.dtype.kind not in "iufb":
             raise TypeError(f"its type is {values.dtype}")
-        if isinstance(values, np.ma.MaskedArray):
-            values = np.ma.filled(values.astype(np.float64), np.nan)
-        numbers = np.asarray(values, dtype=np.float64)
+        return floats(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise errors.DataTypeError(
             f"Column {name!r} is numeric for the model; these values are not numbers ({error}). "
             f"{_TO_NUMBERS}"
         ) from error
-    return numbers
 
 
 def _first_text(values: Sequence[Any]) -> str:
@@ -346,7 +341,7 @@ def _first_text(values: Sequence[Any]) -> str:
 
 
 def floats(matrix: NDArray[Any]) -> Floats:
-    """Return a numeric array as floats, NaN where it is masked."""
+    """Return an array as floats, NaN where it is masked."""
     if type(matrix) is np.ndarray and matrix.dtype == np.float64:
         return matrix
     numbers = matrix.astype(np.float64, copy=False)
@@ -375,14 +370,12 @@ def missing_cells(column: Column) -> NDArray[np.bool_]:
         elif column.dtype == nw.Object or column.dtype == nw.Unknown:
             return missing_cells(column.to_numpy())
         return np.asarray(missing.to_numpy(), dtype=np.bool_)
-    mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    cells = np.ma.getmaskarray(column)
     if column.dtype.kind == "O":
-        cells = np.array([is_missing(value) for value in column], dtype=np.bool_)
+        cells = cells | np.array([is_missing(value) for value in column], dtype=np.bool_)
     elif column.dtype.kind in "fc":
-        cells = np.isnan(np.asarray(column))
-    else:
-        cells = np.zeros(len(column), dtype=np.bool_)
-    return cells if mask is None else cells | mask
+        cells = cells | np.isnan(np.asarray(column))
+    return cells
 
 
 def is_matrix(column: Any) -> bool:
@@ -422,7 +415,13 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
             f"{column.shape[1]} columns."
         )
     try:
-        rows, numbers = _matrix_of_floats(column)
+        if is_sparse(column):
+            rows = column if column.format == "csr" else scipy.sparse.csr_array(column)
+            numbers = np.asarray(rows.data, dtype=np.float64)
+            rows = sparse_view(numbers, rows.indices, rows.indptr, rows.shape)
+        else:
+            rows = np.ascontiguousarray(floats(column))
+            numbers = rows.reshape(-1)
     except (TypeError, ValueError) as error:
         raise errors.DataTypeError(
             f"Column {name!r} holds counts, which are numbers ({error})."
@@ -471,18 +470,6 @@ def sparse_rows(matrix: Any, rows: slice) -> Any:
     entries = slice(indptr[0], indptr[-1])
     shape = (stop - start, matrix.shape[1])
     return sparse_view(matrix.data[entries], matrix.indices[entries], indptr - indptr[0], shape)
-
-
-def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
-    """Return a matrix of floats (CSR if sparse), and a flat array of its stored values."""
-    if is_sparse(column):
-        rows = column if column.format == "csr" else scipy.sparse.csr_array(column)
-        data = np.asarray(rows.data, dtype=np.float64)
-        return sparse_view(data, rows.indices, rows.indptr, rows.shape), data
-    if np.ma.isMaskedArray(column):
-        column = np.ma.filled(column.astype(np.float64), np.nan)
-    dense = np.ascontiguousarray(column, dtype=np.float64)
-    return dense, dense.reshape(-1)
 
 
 def factorise(column: Column, name: Name) -> Factorised:
@@ -789,9 +776,8 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
     if isinstance(variable, Grouped):
         groups = [*variable.groups, *([value] for value in fresh)]
         return Grouped(variable.name, groups, variable.others)
-    before = list(variable.states)
-    states = [*before, *fresh]
-    was_ordered = naturally_ordered(before) == before
+    states = [*variable.states, *fresh]
+    was_ordered = tuple(naturally_ordered([*variable.states])) == variable.states
     return Discrete(variable.name, naturally_ordered(states) if was_ordered else states)
 
 
