@@ -367,16 +367,16 @@ def _opened(uris: Sequence[str]) -> tuple[Any, list[str]]:
 def _objects(filesystem: Any, path: str) -> Iterator[str]:
     """Yield the objects that a path, a folder or a glob names, in order."""
     files = arrow(".fs")
-    parts = path.split("/")
-    # The index of the first part with a wildcard, None if the path is no glob.
-    first_wild = next((i for i, part in enumerate(parts) if "*" in part), None)
-    if first_wild is None and filesystem.get_file_info(path).type == files.FileType.File:
+    before, wildcard, _ = path.partition("*")
+    if not wildcard and filesystem.get_file_info(path).type == files.FileType.File:
         yield path
         return
     # The folder in which all of them lie.
-    base = "/".join(parts[:first_wild]).rstrip("/")
+    base = (before.rpartition("/")[0] if wildcard else path).rstrip("/")
     selector = files.FileSelector(base, allow_not_found=True, recursive=True)
-    pattern = re.compile(_pattern(parts)) if first_wild is not None else None
+    # As a regular expression: ** is any number of folders, and other asterisks are within one.
+    expression = re.sub(r"(?<![^/])\\\*\\\*/", "(?:[^/]+/)*", re.escape(path))
+    pattern = re.compile(expression.replace(r"\*", "[^/]*")) if wildcard else None
     for info in sorted(filesystem.get_file_info(selector), key=lambda info: info.path):
         if info.type != files.FileType.File:
             continue
@@ -385,18 +385,6 @@ def _objects(filesystem: Any, path: str) -> Iterator[str]:
                 yield info.path
         elif pattern.fullmatch(info.path) and not datasets.is_hidden(PurePosixPath(info.path).name):
             yield info.path
-
-
-def _pattern(parts: Sequence[str]) -> str:
-    """Return the regular expression of a glob, given its parts; ** is any number of folders."""
-    *folders, name = parts
-    inside = ("(?:[^/]+/)*" if part == "**" else f"{_within(part)}/" for part in folders)
-    return "".join(inside) + _within(name)
-
-
-def _within(part: str) -> str:
-    """Return the regular expression of a part of a glob, whose * is within a folder."""
-    return "[^/]*".join(map(re.escape, part.split("*")))
 
 
 # ------------------------------------------------------------- Tables of other engines as datasets
@@ -567,25 +555,26 @@ class Files(datasets.Dataset):
         self._filesystem, self._paths = dataset.filesystem, dataset.files
         self._opened_states = datasets.state_of(self._filesystem, self._paths)
         fragments = list(dataset.get_fragments())
-        lengths: list[Any] = [None] * len(fragments)
+        lengths: list[Any] = []
         if csv is None:
             schema = datasets.joined_schema(dataset, source, columns)
-            lengths = [f.count_rows() for f in fragments] if where is None else lengths
+            if where is None:
+                lengths = [f.count_rows() for f in fragments]
         else:
             # The dataset has the columns of partitioned paths alone, which are in no file.
             inside = (
                 None if columns is None else [n for n in columns if n not in dataset.schema.names]
             )
-            schema, all_lengths = csv.schema_of(self._paths, inside, where)
+            schema, lengths = csv.schema_of(self._paths, inside, where)
             outside = [field for field in dataset.schema if field.name not in schema.names]
             schema = arrow().schema([*schema, *outside])
-            lengths = all_lengths if where is None else lengths
         # Pieces have all columns: `where` may name some that are not among `columns`.
         schema = datasets.with_categories(schema)
         if where is None:
             self.n_rows = sum(lengths)
         else:
             _check_where(where, schema, source)
+            lengths = [None] * len(fragments)
         self.schema = schema if columns is None else datasets.selected(schema, columns)
         # The fragments (one for each file) again, with a format that reads the types of the schema.
         form = _format_of(dataset, schema) if csv is None else csv.format(schema)
@@ -797,10 +786,7 @@ class CsvCells:
                 if len(names) == len(n_rows):
                     names.append((path, self.opened(path, {}).schema.names))
                     if columns is not None and where is not None and len(names) == 1:
-                        columns = [
-                            *columns,
-                            *_named_in(where, set(names[0][1]).difference(columns)),
-                        ]
+                        columns = [*columns, *_named_in(where, {*names[0][1]} - {*columns})]
                     self._check_names(names, columns)
                 reader = self.opened(path, kinds, columns or ())
                 # To begin with, types are those that pyarrow infers from the first rows.
