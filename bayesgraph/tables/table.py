@@ -81,16 +81,6 @@ def engine_of(data: Any) -> str | None:
     return None if engine == "polars" and kind.__name__ != "LazyFrame" else engine
 
 
-def check_not_distributed(data: Any) -> None:
-    """Raise a DataTypeError for a frame of Dask or Spark, which belongs to other processes."""
-    if engine_of(data) in ("Dask", "Spark"):
-        raise errors.DataTypeError(
-            f"A frame of {engine_of(data)} is not read into memory. fit takes it with the name of "
-            "the column with the classes, and predict_dataset predicts its rows where they are; "
-            "or collect it first."
-        )
-
-
 def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     """Return the rows of a lazy frame that fit into memory.
 
@@ -207,12 +197,8 @@ class Table:
         n_missing: dict[Variable, int] = {}
         for v in self.discrete:
             n_missing[v] = int(np.count_nonzero(self.column(v) < 0))
-        # Most tables have all of their numbers, which their sum tells the fastest.
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = self.values.sum()
-        if np.isnan(total):
-            by_column = np.isnan(self.values).sum(axis=0).tolist()
-            n_missing |= dict(zip(self.continuous, by_column, strict=True))
+        by_column = np.isnan(self.values).sum(axis=0).tolist()
+        n_missing |= dict(zip(self.continuous, by_column, strict=True))
         for vector, counts in self.counts.items():
             numbers = counts.data if is_sparse(counts) else counts
             n_missing[vector] = int(np.count_nonzero(np.isnan(numbers)))
@@ -272,11 +258,16 @@ def as_frame(data: Any) -> Any:
     DataError
         For a column name given twice.
     DataTypeError
-        For a frame of Dask or Spark.
+        For a frame of Dask or Spark, which belongs to other processes.
     """
     if isinstance(data, np.ndarray):  # most often, and narwhals looks for long before it says so
         return data
-    check_not_distributed(data)
+    if (engine := engine_of(data)) in ("Dask", "Spark"):
+        raise errors.DataTypeError(
+            f"A frame of {engine} is not read into memory. fit takes it with the name of "
+            "the column with the classes, and predict_dataset predicts its rows where they are; "
+            "or collect it first."
+        )
     try:
         return nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -328,13 +319,9 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         names = array_names(array.shape[1])
     if array.dtype.kind in "iu" and type(array) is np.ndarray and array.size:
         # States are looked for in several passes over each column: contiguous, and of as few bytes
-        # as will do.
-        low, high = array.min(), array.max()
-        narrow = array.dtype
-        for kind in (np.int32, np.int16, np.int8):
-            if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
-                narrow = np.dtype(kind)
-        array = array.astype(narrow, copy=False).copy(order="F")
+        # as will do, those of a negative number. (None is of a type for integers from 2^63 on.)
+        narrow = np.min_scalar_type(min(int(array.min()), -int(array.max()) - 1))
+        array = array.astype(narrow if narrow.kind == "i" else array.dtype, order="F")
     return _checked({name: array[:, j] for j, name in enumerate(names)})
 
 
@@ -585,17 +572,15 @@ def checked_table(
                 f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
                 "counts.)"
             )
-    # Most tables are within these bounds, which take no look at the extremes of all columns.
-    if fitting and not (squares < MAGNITUDES[1] ** 2 and _are_large(values)):
-        minima, maxima = extremes(values)
-        check_magnitudes([v.name for v in arrangement.continuous], np.maximum(-minima, maxima))
+    if fitting:
+        # Most tables are within the bounds of magnitudes, which takes no look at the extremes of
+        # all columns: one of the first rows of each column is large enough to have a variance.
+        are_large = (np.abs(values[:_SOME_ROWS]) >= MAGNITUDES[0]).any(axis=0).all()
+        if not (are_large and squares < MAGNITUDES[1] ** 2):
+            minima, maxima = extremes(values)
+            check_magnitudes([v.name for v in arrangement.continuous], np.maximum(-minima, maxima))
     complete = is_finite and (not codes.size or int(codes.min()) >= 0)
     return Table(arrangement, codes, values, complete)
-
-
-def _are_large(values: Floats) -> bool:
-    """Return whether one of the first rows of each column is large enough to have a variance."""
-    return bool((np.abs(values[:_SOME_ROWS]) >= MAGNITUDES[0]).any(axis=0).all())
 
 
 def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
