@@ -108,15 +108,11 @@ def without_comments(text: bytes, comment: str) -> bytes:
     return lines.sub(lambda match: match[1] or b"", text)
 
 
-def header_of(text: bytes) -> bytes:
-    """Return the first line that is not empty, with line ends that stand within quotes."""
+def n_fields(text: bytes, delimiter: str) -> int:
+    """Return the number of fields of the first line that is not empty, also with quoted ends."""
     begin = len(text) - len(text.lstrip(b"\r\n"))
     match = _HEADER.match(text, begin)
-    return match[0] if match else b""
-
-
-def n_fields(line: bytes, delimiter: str) -> int:
-    """Return the number of fields of a line, given with what it has within quotes."""
+    line = match[0] if match else b""
     return _QUOTED_FIELD.sub(b"", line).count(delimiter.encode()) + 1
 
 
@@ -484,7 +480,7 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
         delimiter = "\t"
     if delimiter is None:
         delimiter = sniffed_delimiter(text, budget.source, decimal=dialect.decimal)
-    columns = n_fields(header_of(text), delimiter)
+    columns = n_fields(text, delimiter)
     budget.take(columns * _COLUMN_BYTES, f"{columns:,} columns")
     decimal = dialect.decimal or "."
     table = _parsed(text, delimiter, decimal, dialect, budget.source)
@@ -492,7 +488,8 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
     if may_be_comma and any(_comma_numbers(table, dialect).values()):
         # With a decimal comma, unless numbers with a point would become text.
         with_comma = _parsed(text, delimiter, ",", dialect, budget.source)
-        if not _lost_numbers(table, with_comma):
+        kinds = zip(table.schema.types, with_comma.schema.types, strict=True)
+        if not any(old != new == arrow().string() for old, new in kinds):
             decimal, table = ",", with_comma
 
     def parsed(texts: Mapping[str, Any], names: Iterable[str] = dialect.text) -> Any:
@@ -628,13 +625,6 @@ def _comma_numbers(table: Any, dialect: _Dialect) -> dict[str, bool]:
             thousands = compute.all(compute.match_substring_regex(column, _THOUSANDS)).as_py()
             with_commas[name] = not thousands
     return with_commas
-
-
-def _lost_numbers(table: Any, other: Any) -> bool:
-    """Return whether a column of numbers in one table is text in another."""
-    text = arrow().string()
-    pairs = zip(table.schema.types, other.schema.types, strict=True)
-    return any(old != text and new == text for old, new in pairs)
 
 
 # ------------------------------------------------------------------------------------- Parquet
