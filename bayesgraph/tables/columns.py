@@ -342,10 +342,9 @@ def _first_text(values: Sequence[Any]) -> str:
 
 def floats(matrix: NDArray[Any]) -> Floats:
     """Return an array as floats, NaN where it is masked."""
-    if type(matrix) is np.ndarray and matrix.dtype == np.float64:
-        return matrix
-    numbers = matrix.astype(np.float64, copy=False)
-    return np.asarray(np.ma.filled(numbers, np.nan))
+    if type(matrix) is np.ndarray:
+        return matrix if matrix.dtype == np.float64 else matrix.astype(np.float64)
+    return np.asarray(np.ma.filled(matrix.astype(np.float64), np.nan))
 
 
 def is_plain_integers(matrix: NDArray[Any]) -> bool:

@@ -117,10 +117,10 @@ class Examined(NamedTuple):
     @classmethod
     def of(cls, table: Table) -> Self:
         """Return a table as the checks see it, without vectors of counts."""
-        numeric = [v.name for v in table.continuous]
-        discrete = [v.name for v in table.discrete]
-        states = [v.states for v in table.discrete]
-        return cls(table.values, numeric, table.codes, discrete, states)
+        numeric, discrete = table.continuous, table.discrete
+        names = [v.name for v in numeric], [v.name for v in discrete]
+        states = [v.states for v in discrete]
+        return cls(table.values, names[0], table.codes, names[1], states)
 
 
 def warn_of_columns(
