@@ -11,15 +11,15 @@ import platform
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial, update_wrapper
+from functools import cached_property, update_wrapper
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, RLock
 from time import perf_counter
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -180,14 +180,13 @@ class Background:
         self.allowed = True
         self.library = library
         self._process: subprocess.Popen[bytes] | None = None
-        # Number (PID) of the process that started it, which a fork does not change.
-        self._owner = 0
         # Names of the kernels that this process has asked for.
         self._asked: set[str] = set()
         self._failures = 0
         # When a kernel may be asked for again, in seconds of `perf_counter`.
         self._next_look = 0.0
         self._lock = Lock()
+        atexit.register(self._end)
 
     @property
     def helps(self) -> bool:
@@ -200,24 +199,21 @@ class Background:
         is_alone = (os.cpu_count() or 1) < 2 or os.environ.get("CI", "") not in ("", "false", "0")
         return bool(fcntl and sys.executable and not is_alone and self.library.can_grow)
 
-    def ask(self, name: str, describe: Callable[[], str]) -> None:
-        """Let a process compile a kernel, described in one line; start one if none is running."""
+    def ask(self, name: str, arguments: Iterable[Any]) -> None:
+        """Let a process compile a kernel for some arguments; start one if none is running."""
         if perf_counter() < self._next_look or not self.helps:
             return
         with self._lock, suppress(OSError):
             self._next_look = perf_counter() + AGAIN
-            # A forked process has no child of its parent.
-            if self._owner != os.getpid():
-                self._owner, self._process = os.getpid(), None
-                atexit.register(self._end)
+            # In a forked process, that of its parent counts as one that has ended.
             has_ended = self._process is not None and self._process.poll() is not None
             if has_ended:
-                self._close()
+                self._end()
                 self.library.next_look = 0.0  # what it has compiled is there by now
             if name not in self._asked:
                 self._asked.add(name)
                 self._next_look = 0.0  # others may be asked for at once
-                self.library.add(".wanted", describe())
+                self.library.add(".wanted", json.dumps([name, *map(_described, arguments)]))
             elif has_ended and not self.library.has(name):
                 self._failures += 1
             if self._process is None and not self.library.has(name):
@@ -232,7 +228,7 @@ class Background:
             # The process inherits the lock, and sees by the end of its input that this one has
             # ended.
             return subprocess.Popen(
-                _command(),
+                python_command("bayesgraph.core.compiler"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -246,19 +242,10 @@ class Background:
 
     def _end(self) -> None:
         """End the process; where this one is killed, the end of its input does it."""
-        if self._process is not None and self._owner == os.getpid():
-            self._process.kill()
-            self._close()
-
-    def _close(self) -> None:
-        """Wait for the process, and close the pipe to it."""
         if self._process is not None:
-            self._process.communicate()
+            self._process.kill()
+            self._process.communicate()  # waits for it, and closes the pipe to it
             self._process = None
-
-
-def _command() -> list[str]:
-    return python_command("bayesgraph.core.compiler")
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
@@ -344,7 +331,7 @@ class Tiers:
             seconds += kernel.spent
         return kernel.may_interpret and seconds < PAYS
 
-    def spend(self, kernel: Kernel, seconds: float, args: Any) -> None:
+    def spend(self, kernel: Kernel, seconds: float, args: tuple[Any, ...]) -> None:
         """Count the time of an interpreted call, and let kernels that take much be compiled."""
         self.spent += seconds
         kernel.spent += seconds
@@ -357,8 +344,7 @@ class Tiers:
             )
         is_wanted = self.mode == "background" and kernel.spent > WANTED
         if is_wanted and not self.library.has(kernel.name):
-            describe = partial(_described_call, kernel, args)
-            self.background.ask(kernel.name, describe)
+            self.background.ask(kernel.name, args)
 
     def tier(self, work: int) -> str:
         """Return the tier of work that is nothing but kernels: "interpreted" or "compiled"."""
@@ -368,11 +354,6 @@ class Tiers:
         return "interpreted" if self.mode == "never" else "compiled"
 
 
-def _described_call(kernel: Kernel, args: Any) -> str:
-    """Return a line that names a kernel and the types of its arguments."""
-    return json.dumps([*kernel.place, *map(_described, args)])
-
-
 def _described(value: Any) -> Any:
     """Return the type of an argument of a kernel as lists of texts; see `compiler`."""
     if isinstance(value, np.ndarray):
@@ -380,21 +361,17 @@ def _described(value: Any) -> Any:
         return ["array", value.dtype.name, value.ndim, order, not value.flags.writeable]
     if isinstance(value, tuple):
         of = type(value)
-        return ["tuple", of.__module__, of.__qualname__, *map(_described, value)]
-    return ["number", np.asarray(value).dtype.name]
+        return ["tuple", f"{of.__module__}:{of.__qualname__}", *map(_described, value)]
+    return [np.asarray(value).dtype.name]
 
 
-def _mode_of_environment() -> str:
-    mode = os.environ.get("BAYESGRAPH_COMPILE", "background")
-    if mode not in MODES:
-        raise ValueError(
-            f"The environment variable BAYESGRAPH_COMPILE is {mode!r}, but it must be one of "
-            f"{', '.join(MODES)}"
-        )
-    return mode if HAS_COMPILER else "never"
-
-
-tiers = Tiers(_mode_of_environment())
+_mode = os.environ.get("BAYESGRAPH_COMPILE", "background")
+if _mode not in MODES:
+    raise ValueError(
+        f"The environment variable BAYESGRAPH_COMPILE is {_mode!r}, but it must be one of "
+        f"{', '.join(MODES)}"
+    )
+tiers = Tiers(_mode if HAS_COMPILER else "never")
 
 
 @contextmanager
@@ -418,14 +395,11 @@ class Kernel:
 
     Attributes
     ----------
-    function : function
-        What was decorated.
-    options : mapping
-        Options of the compiler.
-    place : (str, str)
-        The module and the name in it.
+    py_func, targetoptions : function, mapping
+        What was decorated, and options of the compiler. The compiler looks for these names, and for
+        `_numba_type_`, where compiled code calls the kernel.
     name : str
-        Both.
+        That of the module, a point, and the name in it.
     spent : float
         Seconds of interpreted calls.
     may_interpret : bool
@@ -439,10 +413,9 @@ class Kernel:
         interpreted: Callable[..., Any] | bool,
     ) -> None:
         update_wrapper(self, function)
-        self.function = cast(FunctionType, function)
-        self.options = options
-        self.place = function.__module__, function.__qualname__
-        self.name = ".".join(self.place)
+        self.py_func = cast(FunctionType, function)
+        self.targetoptions = options
+        self.name = f"{function.__module__}.{function.__qualname__}"
         self.spent = 0.0
         self._work = work
         self.may_interpret = bool(interpreted)
@@ -457,7 +430,7 @@ class Kernel:
 
     def __reduce__(self) -> str:
         # For pickle: the name by which the module has the kernel.
-        return self.function.__qualname__
+        return self.py_func.__qualname__
 
     def _choose(self, *args: Any) -> Any:
         # The tier is that which `tiers` chooses; the time of interpreted calls is counted.
@@ -475,15 +448,22 @@ class Kernel:
     @cached_property
     def interpreted(self) -> Callable[..., Any]:
         """The function of the interpreted tier, which calls that of the kernels it uses."""
-        return _with_globals(self._in_python, _interpreted_globals)
+        function = self._in_python
+        # A thread must not run a kernel whose globals another thread is filling in.
+        with _lock:
+            names = _interpreted_names(function.__globals__)
+        return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
 
     @cached_property
-    def compiled(self) -> Callable[..., Any]:
+    def compiled(self) -> Any:
         """The function of the compiled tier: native code, compiled for each type of arguments."""
         # The compiler takes longer to import than a small model to answer.
         compiler = import_module("bayesgraph.core.compiler")
-        function = _with_globals(self.function, _compiled_globals)
-        return cast("Callable[..., Any]", compiler.compiled(function, self.options))
+        return compiler.compiled(self.py_func, self.targetoptions)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
 
 
 def kernel(
@@ -538,31 +518,20 @@ def _exp(x: float) -> float:
 # Compiled functions of `math` do not raise errors.
 _MATH = SimpleNamespace(**(vars(math) | {"log": _log, "exp": _exp}))
 
+# Globals of modules in which kernels are functions of the interpreted tier, by the address of the
+# modules' own globals.
 _interpreted_globals: dict[int, dict[str, Any]] = {}
-_compiled_globals: dict[int, dict[str, Any]] = {}
-# A thread must not compile a kernel whose globals another thread is filling in.
 _lock = RLock()
 
 
-def _with_globals(function: FunctionType, tier: dict[int, dict[str, Any]]) -> FunctionType:
-    """Return a copy of a kernel's function in whose globals the kernels are those of one tier."""
-    with _lock:
-        names = _globals_of(function, tier)
-    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-    return cast(FunctionType, update_wrapper(copy, function))
-
-
-def _globals_of(function: FunctionType, tier: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    # The globals of the function's module in which kernels are those of a tier; `tier` keeps them
-    # by the address of the module's own globals.
-    names = function.__globals__
-    if id(names) not in tier:
+def _interpreted_names(names: dict[str, Any]) -> dict[str, Any]:
+    """Return the globals of a module in which kernels are those of the interpreted tier."""
+    if id(names) not in _interpreted_globals:
         # Kernels may call themselves and each other: what they find is filled in afterwards.
-        of_tier = tier[id(names)] = dict(names)
-        interpret = tier is _interpreted_globals
+        interpreted = _interpreted_globals[id(names)] = dict(names)
         for name, value in names.items():
             if isinstance(value, Kernel):
-                of_tier[name] = value.interpreted if interpret else value.compiled
-            elif interpret and isinstance(value, ModuleType) and value is math:
-                of_tier[name] = _MATH
-    return tier[id(names)]
+                interpreted[name] = value.interpreted
+            elif value is math:
+                interpreted[name] = _MATH
+    return _interpreted_globals[id(names)]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from types import FunctionType
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import caching, types
 
 from bayesgraph.core.compilation import list_name, open_to_others, tiers
@@ -119,8 +120,8 @@ def compile_wanted() -> None:
         for line in wanted:
             # What goes wrong here goes wrong where the kernel is wanted, and is seen there.
             with suppress(Exception):
-                module, name, *arguments = json.loads(line)
-                kernel = getattr(import_module(module), name)
+                name, *arguments = json.loads(line)
+                kernel = pkgutil.resolve_name(name)
                 kernel.compiled.compile(tuple(map(_type_of, arguments)))
                 library.add("", kernel.name)
     # An ordinary exit would need the lock of standard input, which the thread holds while it reads.
@@ -137,18 +138,14 @@ def _type_of(described: list[Any]) -> Any:
     """Return the compiler's type of an argument that is described by texts."""
     match described:
         case ["array", dtype, n_axes, order, is_read_only]:
-            return types.Array(_number(dtype), n_axes, order, readonly=is_read_only)
-        case ["tuple", module, name, *items]:
-            of = getattr(import_module(module), name)
+            return types.Array(_type_of([dtype]), n_axes, order, readonly=is_read_only)
+        case ["tuple", name, *items]:
+            of = pkgutil.resolve_name(name)
             fields = [*map(_type_of, items)]
             return types.containers.BaseTuple.from_types(fields, None if of is tuple else of)
-        case [_, dtype]:
-            return _number(dtype)
+        case [dtype]:
+            return numba.from_dtype(np.dtype(dtype))
     raise ValueError(described)
-
-
-def _number(dtype: str) -> Any:
-    return types.boolean if dtype == "bool" else getattr(types, dtype)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class Trace:
             return None
         name, path = code.co_qualname, Path(code.co_filename)
         if type(values.get("self")) is Kernel and code.co_name == "__call__":
-            kernel = values["self"].function
+            kernel = values["self"].py_func
             code, name, path = kernel.__code__, kernel.__name__, Path(kernel.__code__.co_filename)
             values = dict(zip(code.co_varnames, values["args"], strict=False))
             self._in_kernel = len(self.calls)

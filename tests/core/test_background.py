@@ -33,7 +33,7 @@ def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
     command = [sys.executable, "-c", WAITING, str(tmp_path / "started")]
-    monkeypatch.setattr(background, "_command", lambda: command)
+    monkeypatch.setattr(background, "python_command", lambda module: command)
     return folder
 
 
@@ -51,10 +51,10 @@ def end(*processes):
         process.wait()
 
 
-def asking(name="kernels.some", line="[]"):
+def asking(name="kernels.some"):
     """Return a background of its own that has asked for a kernel."""
     one = background.Background(background.Library())
-    one.ask(name, lambda: line)
+    one.ask(name, [])
     return one
 
 
@@ -63,7 +63,7 @@ def test_eight_start_one(cache, tmp_path):
     running = [one._process for one in several if one._process is not None]
     assert len(running) == 1
     assert started(tmp_path) == [running[0].pid]
-    assert background.Library().lines(".wanted") == ["[]"] * 8
+    assert background.Library().lines(".wanted") == ['["kernels.some"]'] * 8
     end(*running)
 
 
@@ -73,20 +73,20 @@ def test_it_asks_once_and_starts_another_when_one_has_ended(cache, tmp_path):
     started(tmp_path)
     end(first)
     one._next_look = 0.0
-    one.ask("kernels.some", lambda: "again")
+    one.ask("kernels.some", [])
     assert one._process is not first
-    assert background.Library().lines(".wanted") == ["[]"]
+    assert background.Library().lines(".wanted") == ['["kernels.some"]']
     end(one._process)
 
 
 def test_nothing_starts_where_none_does_its_work(cache, monkeypatch):
-    monkeypatch.setattr(background, "_command", lambda: [sys.executable, "-c", ""])
+    monkeypatch.setattr(background, "python_command", lambda module: [sys.executable, "-c", ""])
     one = asking()
     assert one.helps
     for _ in range(background._MOST_FAILURES):
         end(one._process)
         one._next_look = 0.0
-        one.ask("kernels.some", lambda: "again")
+        one.ask("kernels.some", [])
     end(one._process)
     assert not one.helps
 
@@ -99,7 +99,7 @@ def test_nothing_starts_where_it_is_not_allowed(cache, monkeypatch, why):
         monkeypatch.setattr(os, "cpu_count", lambda: 1)
     if why == "continuous integration":
         monkeypatch.setenv("CI", "true")
-    one.ask("kernels.some", lambda: "[]")
+    one.ask("kernels.some", [])
     assert one._process is None
     assert not one.helps
     assert background.Library().lines(".wanted") == []
@@ -133,7 +133,7 @@ def test_other_sources_are_not_compiled(cache, monkeypatch):
 
 
 def test_what_cannot_start_is_silent(cache, monkeypatch):
-    monkeypatch.setattr(background, "_command", lambda: ["/there/is/no/such/program"])
+    monkeypatch.setattr(background, "python_command", lambda module: ["/there/is/no/such/program"])
     assert asking()._process is None
 
 
@@ -172,8 +172,8 @@ def test_it_ends_with_a_parent_that_is_killed(cache, tmp_path):
     code = (
         "import sys, time\n"
         "from bayesgraph.core import compilation as background\n"
-        f"background._command = lambda: {background._command()!r}\n"
-        "one = background.Background(background.Library()); one.ask('some', lambda: '[]')\n"
+        f"background.python_command = lambda module: {background.python_command('')!r}\n"
+        "one = background.Background(background.Library()); one.ask('some', [])\n"
         "print('up', flush=True); time.sleep(1000)"
     )
     environment = os.environ | {"PYTHONPATH": str(SOURCES)}
@@ -221,8 +221,8 @@ print("numba" in sys.modules)
 def test_it_ends_with_a_program_that_ends(cache, tmp_path):
     code = (
         "from bayesgraph.core import compilation as background\n"
-        f"background._command = lambda: {background._command()!r}\n"
-        "one = background.Background(background.Library()); one.ask('some', lambda: '[]')\n"
+        f"background.python_command = lambda module: {background.python_command('')!r}\n"
+        "one = background.Background(background.Library()); one.ask('some', [])\n"
         "print(one._process.pid)"
     )
     assert len(run(code, cache)) == 1
@@ -407,9 +407,10 @@ WATCHED = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, {sources!r})
+import numpy as np
 from bayesgraph.core import compilation
 one = compilation.Background(compilation.Library())
-one.ask("some", lambda: '["bayesgraph.inference.order_kernels", "ones", ["number", "uint64"]]')
+one.ask("bayesgraph.inference.order_kernels.ones", [np.uint64(1)])
 print(one._process.wait(), len(list(Path({cache!r}).rglob("*.nbi"))))
 """
 
