@@ -190,7 +190,9 @@ def count_bits(
     for p in range(first, last):
         for q in range(p + 1, len(columns)):
             # Place in `out` of the next cell of the pair's table.
-            at = start[_pair_number(columns[p], columns[q], n_columns)]
+            i, j = columns[p], columns[q]
+            # The number of the pair is that of lexicographic order.
+            at = start[i * n_columns - i * (i + 1) // 2 + j - i - 1]
             for g in range(len(word) - 1):
                 for a in range(state_start[p], state_start[p + 1]):
                     for b in range(state_start[q], state_start[q + 1]):
@@ -216,12 +218,6 @@ def _n_common(sets: NDArray[np.uint64], a: int, b: int, begin: int, end: int) ->
 
 
 @kernel()
-def _pair_number(i: int, j: int, n_columns: int) -> int:
-    """Return the number of the pair of columns i < j in lexicographic order, from 0 on."""
-    return i * n_columns - i * (i + 1) // 2 + j - i - 1
-
-
-@kernel()
 def _row_keys(
     left: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -231,7 +227,7 @@ def _row_keys(
     """Write the key ``group * card + left`` of each row to `base`; return whether none is missing.
 
     `left` holds the codes of a column with `card` states. The key is -1 if the group or the code is
-    missing.
+    missing. Groups may be keys themselves, which are overwritten.
     """
     complete = True
     for row in range(len(left)):
@@ -315,7 +311,11 @@ def count_extensions(
         table_start = group_start
         for first in range(0, n_rows, _BLOCK):
             last = min(first + _BLOCK, n_rows)
-            _keys_of(codes, places, cards, others, first, keys)
+            # The configuration of the others in each row, -1 if one is missing. Mixed radix: the
+            # last of them varies fastest, as in a table in C order.
+            keys[: last - first] = 0
+            for other in others:
+                _row_keys(codes[places[other], first:last], keys, cards[other], keys)
             table_start = group_start
             for j in new:
                 table_end = table_start + cards[j] * n_configurations
@@ -329,31 +329,6 @@ def count_extensions(
                 table_start = table_end
         # The tables and the plan of the next group follow.
         group_start, in_plan = table_start, end_of_others
-
-
-@kernel()
-def _keys_of(
-    codes: NDArray[np.signedinteger],
-    places: NDArray[np.int64],
-    cards: NDArray[np.int64],
-    others: NDArray[np.int64],
-    first: int,
-    keys: NDArray[np.int64],
-) -> None:
-    """Write the configuration of the columns `others` in each row of a block to `keys`.
-
-    The block begins with row `first`; the configuration is -1 if one of them is missing. The other
-    parameters are those of `count_extensions`.
-    """
-    n_rows = min(len(keys), codes.shape[1] - first)
-    keys[:n_rows] = 0
-    # Mixed radix: the last of the others varies fastest, as in a table in C order.
-    for other in others:
-        card = cards[other]
-        column = codes[places[other]]
-        for row in range(n_rows):
-            code = column[first + row]
-            keys[row] = keys[row] * card + code if code >= 0 and keys[row] >= 0 else -1
 
 
 @kernel()
@@ -371,31 +346,6 @@ def _first_observed(values: Floats) -> Floats:
 
 # Number of rows of a block of numbers, which stay in the cache between passes.
 _MOMENTS_BLOCK = 2048
-
-
-@kernel()
-def _merge(
-    cell: int,
-    part_count: Floats,
-    part_mean: Floats,
-    part_square: Floats,
-    to: int,
-    count: Floats,
-    mean: Floats,
-    square: Floats,
-) -> None:
-    """Add the moments of a part's cell to those of cell `to`: Chan, Golub and LeVeque (1979)."""
-    for k in range(count.shape[1]):
-        more = part_count[cell, k]
-        if more > 0.0:
-            total = count[to, k] + more
-            share = more / total
-            # `delta` is the distance of the two means, `between` what it adds to the squares.
-            delta = part_mean[cell, k] - mean[to, k]
-            between = delta * delta * count[to, k] * share
-            square[to, k] = square[to, k] + part_square[cell, k] + between
-            mean[to, k] += delta * share
-            count[to, k] = total
 
 
 # Minimum share of a cell's squared deviations from a common origin that are deviations from its own
@@ -482,13 +432,30 @@ def mixed_moments(
                 if cancelled[cell]:
                     any_cancelled = True
                     part_square[cell] = 0.0
-            if any_cancelled:
-                _add_squares(keys, row_weights, block, cancelled, part_mean, part_square)
+            # Weighted squared deviations from the means, of the rows of cells that lost them.
+            for i in range(n if any_cancelled else 0):
+                cell, w = keys[i], row_weights[i]
+                if cell < 0 or not cancelled[cell]:
+                    continue
+                for k in range(d):
+                    x = block[i, k] - part_mean[cell, k]
+                    # Missing numbers, which are NaN, differ from themselves.
+                    part_square[cell, k] += w * x * x if x == x else 0.0
             for cell in range(n_cells):
                 # A cell is ``g * cards[j] + code``; its row of the results is that of the
                 # docstring.
                 to = cell // cards[j] * n_states + start[j] + cell % cards[j]
-                _merge(cell, part_count, part_mean, part_square, to, count, mean, square)
+                for k in range(d):
+                    more = part_count[cell, k]
+                    if more > 0.0:
+                        total = count[to, k] + more
+                        share = more / total
+                        # The distance of the two means, and what it adds to the squares.
+                        delta = part_mean[cell, k] - mean[to, k]
+                        between = delta * delta * count[to, k] * share
+                        square[to, k] = square[to, k] + part_square[cell, k] + between
+                        mean[to, k] += delta * share
+                        count[to, k] = total
 
 
 @kernel()
@@ -531,26 +498,6 @@ def _add_deviations(
         for cell in range(n_cells):
             for k in range(1, d):
                 count[cell, k] = count[cell, 0]
-
-
-@kernel()
-def _add_squares(
-    keys: NDArray[np.int64],
-    weights: Floats,
-    values: Floats,
-    chosen: NDArray[np.bool_],
-    mean: Floats,
-    square: Floats,
-) -> None:
-    """Add weighted squared deviations of the rows of chosen cells from the means of the cells."""
-    for i in range(len(weights)):
-        cell, w = keys[i], weights[i]
-        if cell < 0 or not chosen[cell]:
-            continue
-        for k in range(values.shape[1]):
-            x = values[i, k] - mean[cell, k]
-            # Missing numbers, which are NaN, differ from themselves.
-            square[cell, k] += w * x * x if x == x else 0.0
 
 
 @kernel()
