@@ -69,15 +69,8 @@ class Singles:
     given: Discrete | None = None
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Request for the joint counts or moments of each column and each pair of columns.
-
-    They are collected within each state of `given`, or over all rows if it is None.
-    """
-
-    columns: tuple[Variable, ...]
-    given: Discrete | None = None
+class Pairs(Singles):
+    """Request for the statistics of `Singles`, and the joint ones of each pair of columns."""
 
 
 @dataclass(frozen=True)
@@ -261,30 +254,28 @@ def grown_variable(
     return grown
 
 
-def state_positions(old: Discrete | None, new: Discrete | None) -> NDArray[np.intp] | None:
+def state_positions(old: Discrete | None, new: Discrete | None) -> NDArray[np.intp]:
     """Return the index of each old state among the states of the new variable.
 
-    The result is None if the states have not changed.
+    Without variables, it is that of the only group of rows.
     """
     if old == new or old is None or new is None:
-        return None
+        return np.arange(1 if old is None else old.cardinality)
     return np.array([new.index(state) for state in old.states], dtype=np.intp)
 
 
-def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int) -> Floats:
+def grown_axis(values: Floats, axis: int, at: NDArray[np.intp], size: int) -> Floats:
     """Return an array with one axis enlarged to `size`, on which index i moves to index ``at[i]``.
 
-    New entries are zero. If `at` is None, the array is returned unchanged.
+    New entries are zero. If nothing moves, the array is returned unchanged.
     """
-    if at is None:
+    if len(at) == size and (at == np.arange(size)).all():
         return values
     shape = list(values.shape)
     shape[axis] = size
     grown = np.zeros(shape)
-    # All entries along the other axes.
-    index: list[slice | NDArray[np.intp]] = [slice(None)] * values.ndim
-    index[axis] = at
-    grown[tuple(index)] = values
+    # A view, through which the entries are written.
+    np.moveaxis(grown, axis, 0)[at] = np.moveaxis(values, axis, 0)
     return grown
 
 
@@ -366,12 +357,11 @@ def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _R
     return replace(request, **changed)  # type: ignore[type-var]
 
 
-def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np.intp] | None, int]:
+def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np.intp], int]:
     """Return the new index of each group of rows, and the new number of groups.
 
     Rows are grouped by the state of the variable `old`; the variable `new` replaces it and has
-    additional states. If both are None, there is a single group. The indices are None if they do
-    not change.
+    additional states. If both are None, there is a single group.
     """
     return state_positions(old, new), 1 if new is None else new.cardinality
 
@@ -507,7 +497,7 @@ class GroupMoments:
         square = _remaining_squares(square, self.square, count, mean)
         return replace(self, count=count, mean=mean, square=square)
 
-    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
+    def grown(self, at: NDArray[np.intp], n_groups: int) -> Self:
         """Return the moments for `n_groups` groups; the old group g becomes group ``at[g]``."""
         arrays = (getattr(self, field.name) for field in fields(self))
         return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))

@@ -74,11 +74,12 @@ def _collected(table: Table, request: requests.Request, weights: Floats) -> Any:
     """Return the summary of a table that answers a request, summed in the order of `blocks`.
 
     With whole weights counts are exact in any order, and the classes of moments sum these in blocks
-    by themselves: the table is collected at once. With other weights every sum is rounded, and the
-    summaries of the blocks are added here, always in the same order.
+    by themselves: the table is collected at once. With other weights, and of counts in the table,
+    which need not be whole, every sum is rounded, and the summaries of the blocks are added here,
+    always in the same order.
     """
     kind = _SUMMARIES[type(request)]
-    if is_exact(weights):
+    if is_exact(weights) and not isinstance(request, Totals):
         return kind.collect(table, request, weights)
     return tree_sum(
         kind.collect(table.rows(rows), request, weights[rows]) for rows in blocks(table.n_rows)
@@ -482,8 +483,7 @@ def complete_rows(
     weights = checked if len(checked) else np.ones(encoded.n_rows)
     kept = weights > 0
     for variable in encoded.variables:
-        column = encoded.column(variable)
-        kept &= column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column)
+        kept &= ~encoded.is_missing(variable)
     if not kept.any():
         raise DataError(f"No row has a value in each of the columns {quoted(names)}.")
     return encoded.rows(kept), weights[kept]

@@ -112,12 +112,9 @@ class FamilyStatistics:
         counts, mean, comoment = self.counts, self.mean, self.comoment
         for axis, old in enumerate(family.discrete):
             new = requests.grown_variable(old, renamed)
-            at = requests.state_positions(old, new)
-            if at is not None and new is not None:
-                counts, mean, comoment = (
-                    requests.grown_axis(a, axis, at, new.cardinality)
-                    for a in (counts, mean, comoment)
-                )
+            if new != old:
+                places, arrays = requests.grown_groups(old, new), (counts, mean, comoment)
+                counts, mean, comoment = (requests.grown_axis(a, axis, *places) for a in arrays)
         return FamilyStatistics(counts, mean, comoment)
 
     def merged(self, axis: int) -> FamilyStatistics:
@@ -197,7 +194,7 @@ class _Columns:
 
     def places_of(
         self, old: _Columns, renamed: Mapping[Variable, Variable]
-    ) -> tuple[NDArray[np.intp], int] | None:
+    ) -> tuple[NDArray[np.intp], int]:
         """Return the index in this layout of each state in an old layout.
 
         Parameters
@@ -209,18 +206,12 @@ class _Columns:
 
         Returns
         -------
-        (indices, number of states in this layout), or None
-            None if the discrete columns are the same.
+        (indices, number of states in this layout)
         """
-        if self.discrete == old.discrete:
-            return None
-        places = []
+        places = [np.empty(0, dtype=np.intp)]
         for variable in old.discrete:
             new = requests.grown_variable(variable, renamed)
-            at = requests.state_positions(variable, new)
-            first = self.start[self.place[new]]
-            # Without additional states (None) the old ones stay where they are in the column.
-            places.append(first + (np.arange(variable.cardinality) if at is None else at))
+            places.append(self.start[self.place[new]] + requests.state_positions(variable, new))
         return np.concatenate(places), int(self.start[-1])
 
     def states(self, variable: object) -> slice:
@@ -300,8 +291,6 @@ class SinglesSummary(requests.Additive):
         """Re-index the summary to variables with additional states; see `Additive.grown`."""
         grown = super().grown(renamed)
         places = grown.at.places_of(self.at, renamed)
-        if places is None:
-            return grown
         return replace(grown, counts=requests.grown_axis(grown.counts, 1, *places))
 
     def answers(self, request: requests.Singles) -> bool:
@@ -392,14 +381,12 @@ class PairsSummary(requests.Additive):
         """Re-index the summary to variables with additional states; see `Additive.grown`."""
         request = requests.grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
-        group_places = requests.state_positions(self.request.given, request.given)
-        n_groups, layout = len(singles.totals), singles.at
-        places = layout.places_of(self.at, renamed)
-        # The new index of each old group, and of each old state; None is for those that stay.
-        groups = np.arange(len(self.singles.totals)) if group_places is None else group_places
-        states = np.arange(int(self.at.start[-1])) if places is None else places[0]
+        layout = singles.at
+        # The new index of each old group, and of each old state.
+        groups, n_groups = requests.grown_groups(self.request.given, request.given)
+        states, n_states = layout.places_of(self.at, renamed)
         tables = np.zeros(_pair_starts(layout.cards, n_groups)[-1])
-        moments = self.pair_moments.grown(group_places, n_groups)
+        moments = self.pair_moments.grown(groups, n_groups)
         grown = replace(
             self, request=request, singles=singles, pair_counts=tables, pair_moments=moments
         )
@@ -409,7 +396,6 @@ class PairsSummary(requests.Additive):
         for i, j in combinations(range(len(within)), 2):
             # The table is a view of the counts, which are written through it.
             grown.pair_table(i, j)[np.ix_(groups, within[i], within[j])] = self.pair_table(i, j)
-        n_states = int(layout.start[-1])
         # The groups of `mixed` are states within groups; see `GroupMoments.collect`.
         mixed_places = (groups[:, None] * n_states + states).reshape(-1)
         return replace(grown, mixed=self.mixed.grown(mixed_places, n_groups * n_states))
@@ -875,12 +861,11 @@ class SamplesSummary(LeafSummary):
         """Re-index the summary to variables with additional states; see `Additive.grown`."""
         request = requests.grown_request(self.request, renamed)
         at, n_groups = requests.grown_groups(self.request.given, request.given)
-        # The new index of each old group; new groups have no values.
-        places = range(n_groups) if at is None else at.tolist()
+        # New groups have no values.
         cells = [[(np.empty(0), np.empty(0))] * n_groups for _ in self.values]
         for column, values, weights in zip(cells, self.values, self.weights, strict=True):
             for g, cell in enumerate(zip(values, weights, strict=True)):
-                column[places[g]] = cell
+                column[at[g]] = cell
         return self._of(request, cells)
 
 
@@ -933,13 +918,6 @@ class TotalsSummary(requests.Additive, LeafSummary):
     @classmethod
     def collect(cls, table: Table, request: requests.Totals, weights: Floats) -> TotalsSummary:
         """Return the requested totals of a table; `weights` is empty if every row weighs 1."""
-        return tree_sum(  # type: ignore[no-any-return]  # counts need not be whole
-            cls._of_block(table.rows(rows), request, weights[rows]) for rows in blocks(table.n_rows)
-        )
-
-    @classmethod
-    def _of_block(cls, table: Table, request: requests.Totals, weights: Floats) -> TotalsSummary:
-        """Return the requested totals of a block of rows."""
         group, n_groups = group_codes(table, request.given)
         counts = table.counts[request.vector]
         n_items = len(request.vector.items)
