@@ -792,13 +792,10 @@ def modl_groups(
 
 def best_groups(counts: Floats) -> Groups:
     """Return the groups that `modl_groups` finds, of class weights of values (V, n_classes)."""
-    n_classes = counts.shape[1]
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     if not present.size:
         return Groups([], 0.0)
-    unit_of = _units_of(counts[present])
-    units = np.zeros((int(unit_of.max()) + 1, n_classes))
-    np.add.at(units, unit_of, counts[present])
+    units, unit_of = _grouped(counts[present], _units_of(counts[present]))
     log_prior = grouping_prior(present.size, len(units))
     group, cost = _searched(units, log_prior)
     # Groups in the order of their first value; `group` has the units, group[unit_of] the values.
@@ -833,7 +830,7 @@ def _units_of(counts: Floats) -> NDArray[np.int64]:
 
     A unit is a single value, or all values whose rows all have one and the same class. If there are
     too many units, the rarest values join the unit of their majority class. `counts` holds the
-    class weights of each value; the result is the index of each value's unit.
+    class weights of each value; the result is a number for each value, that of its unit.
     """
     n_values, n_classes = counts.shape
     majority = counts.argmax(axis=1)
@@ -845,8 +842,7 @@ def _units_of(counts: Floats) -> NDArray[np.int64]:
         rarest = np.lexsort((-single, counts[single].sum(axis=1)))
         joins_class[single[rarest[: single.size - _MAX_VALUES]]] = True
     # Units of classes have the keys below n_classes, and single values those from there on.
-    key = np.where(joins_class, majority, n_classes + np.arange(n_values))
-    return np.unique(key, return_inverse=True)[1].reshape(-1)
+    return np.where(joins_class, majority, n_classes + np.arange(n_values))
 
 
 def grouping_prior(n_values: int, maximum: int) -> Floats:
@@ -900,9 +896,7 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
     cost = _cost(units, group, table, prior)
     while True:
         # After moves of single values, further merges of groups may lower the cost.
-        labels, group_of = np.unique(group, return_inverse=True)
-        of_groups = np.zeros((len(labels), n_classes))
-        np.add.at(of_groups, group_of, units)
+        of_groups, group_of = _grouped(units, group)
         merged = cut_kernels.merge_groups(of_groups, table, prior)[group_of]
         cut_kernels.move_values(units, table, prior, merged)
         lower = _cost(units, merged, table, prior)
@@ -914,12 +908,17 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
 
 def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats) -> float:
     """Return the cost of units in groups: that of each group, and that of their number."""
+    nothing = np.zeros(units.shape[1])
+    parts = [cut_kernels.joined_cost(row, nothing, 1.0, table) for row in _grouped(units, group)[0]]
+    return float(sum(parts) + prior[len(parts)])
+
+
+def _grouped(units: Floats, group: NDArray[np.int64]) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the class weights of groups, and the place of the group of each unit among them."""
     labels, group_of = np.unique(group, return_inverse=True)
     sums = np.zeros((len(labels), units.shape[1]))
     np.add.at(sums, group_of, units)
-    nothing = np.zeros(units.shape[1])
-    parts = [cut_kernels.joined_cost(row, nothing, 1.0, table) for row in sums]
-    return float(sum(parts) + prior[len(labels)])
+    return sums, group_of
 
 
 # ---------------------- Discretisation of whole tables: intervals of numbers, groups of categories

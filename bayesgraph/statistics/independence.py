@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import DataError, quoted
+from bayesgraph.core.evidence import arranged
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.statistics.requests import group_comoments, safe_divide
@@ -212,18 +213,10 @@ def _default(columns: _Columns) -> str:
 
 def _are_sparse(columns: _Columns) -> bool:
     """Tell whether discrete x and y have too many states for `g_squared`."""
-    r, s = (math.prod(v.cardinality for v in _discrete(group)) for group in (columns.x, columns.y))
+    r, s = (math.prod(v.cardinality for v in arranged(g).discrete) for g in (columns.x, columns.y))
     # The declared states are an upper bound, which spares counting those that occur.
     may_be_sparse = bool(is_sparse((r - 1.0) * (s - 1.0), columns.weights.sum()))
     return may_be_sparse and Cells.of(columns).are_sparse
-
-
-def _discrete(variables: Iterable[Variable]) -> list[Discrete]:
-    return [variable for variable in variables if isinstance(variable, Discrete)]
-
-
-def _continuous(variables: Iterable[Variable]) -> list[Continuous]:
-    return [variable for variable in variables if isinstance(variable, Continuous)]
 
 
 def _check_kind(columns: _Columns, kind: type[Any], method: str) -> None:
@@ -271,7 +264,8 @@ class Cells(NamedTuple):
     @classmethod
     def of(cls, columns: _Columns) -> Cells:
         """Return the cells of the discrete columns."""
-        z, x, y = (_cell(columns.table, _discrete(v)) for v in (columns.z, columns.x, columns.y))
+        groups = columns.z, columns.x, columns.y
+        z, x, y = (_cell(columns.table, arranged(group).discrete) for group in groups)
         # Numbers begin at 0: the last one is the number of states that occur, less one.
         last_x, last_y = (int(number.max(initial=0)) for number in (x, y))
         # Numbers of each row's row and column among those of the tables of all strata.
@@ -405,7 +399,7 @@ def _conditional_gaussian(columns: _Columns) -> Outcome:
 
     `columns` has only rows whose states have enough rows for a covariance: see `_with_covariances`.
     """
-    if _continuous(columns.z) and _are_sparse(columns):
+    if arranged(columns.z).continuous and _are_sparse(columns):
         raise DataError(
             f"{quoted(v.name for v in columns.x)} and {quoted(v.name for v in columns.y)} have too "
             f"many states for a likelihood ratio of {columns.table.n_rows:,} rows given continuous "
@@ -420,20 +414,20 @@ def _conditional_gaussian(columns: _Columns) -> Outcome:
     # Eigenvalues ascend: the first one of each cell is the smallest.
     if comoment.size and np.linalg.eigvalsh(correlation)[:, 0].min() <= _ROUNDING:
         raise DataError(
-            f"The columns {quoted(v.name for v in _continuous(columns.table.variables))} are "
+            f"The columns {quoted(v.name for v in columns.table.continuous)} are "
             "constant or linearly dependent among rows with the same states. Leave one out, or "
             "condition on fewer columns."
         )
-    n_x, n_y = len(_continuous(columns.x)), len(_continuous(columns.y))
+    n_x, n_y = (len(arranged(group).continuous) for group in (columns.x, columns.y))
     return conditional_gaussian(statistics, n_x, n_y)
 
 
 def _statistics(columns: _Columns) -> FamilyStatistics:
     """Return the statistics by stratum and by the states of x and y, in this order of columns."""
     parts = columns.x, columns.y, columns.z
-    x, y, z = (_cell(columns.table, _discrete(part)) for part in parts)
+    x, y, z = (_cell(columns.table, arranged(part).discrete) for part in parts)
     shape = tuple(int(number.max()) + 1 for number in (z, x, y))
-    numbers = [columns.table.column(v) for part in parts for v in _continuous(part)]
+    numbers = [columns.table.column(v) for part in parts for v in arranged(part).continuous]
     # A column of ones, which is dropped again, as nothing cannot be stacked.
     values = np.stack([*numbers, np.ones(len(x))], axis=1)[:, :-1]
     # Cell of each row: strata are the first axis, states of x the second, of y the third.
@@ -445,14 +439,14 @@ def _statistics(columns: _Columns) -> FamilyStatistics:
 def _with_covariances(columns: _Columns) -> _Columns:
     """Return the rows whose states have enough rows for a covariance of all continuous columns."""
     table = columns.table
-    needed = len(_continuous(table.variables)) + 1
+    needed = len(table.continuous) + 1
     if needed == 1:  # no continuous columns, and so no covariance
         return columns
-    cell = _cell(table, _discrete(table.variables))
+    cell = _cell(table, table.discrete)
     kept = np.bincount(cell, columns.weights)[cell] > needed
     if not kept.any():
         raise DataError(
-            f"No combination of states of {quoted(v.name for v in _discrete(table.variables))} has "
+            f"No combination of states of {quoted(v.name for v in table.discrete)} has "
             f"more than {needed} rows, which a covariance of the continuous columns takes. "
             "Condition on fewer columns."
         )
@@ -481,7 +475,7 @@ def many_states(source: RowSource, x: Discrete, y: Discrete, others: Sequence[Va
     kept = (weights > 0) & ~np.any([table.is_missing(v) for v in (x, y, *others)], axis=0)
     cells = Cells.of(_Columns(table.rows(kept), [x], [y], others, weights[kept]))
     degrees = cells.degrees()
-    if _continuous(others) or (others and not degrees):
+    if arranged(others).continuous or (others and not degrees):
         return Outcome(math.nan, 0, math.nan, math.nan)
     p_value = cells.permuted() if cells.are_sparse else None
     return Outcome.of_ratio(cells.g_squared(), degrees, float(cells.counts.sum()), p_value)

@@ -203,8 +203,10 @@ class ColumnSummaries(ArrayState, ABC):
     options: ClassVar[tuple[str, ...]] = ()
     densities: ClassVar[str] = "intervals"
 
-    n_features: int
-    n_classes: int
+    def __init__(self, n_features: int = 1, n_classes: int = 1) -> None:
+        self.n_features = whole_number("n_features", "features", n_features, 0)
+        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
+        self.grow()
 
     def update(
         self, values: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
@@ -801,15 +803,13 @@ class GKSummary(CutSummaries):
         size: int = 100,
         epsilon: float | None = None,
     ) -> None:
-        self.n_features = whole_number("n_features", "features", n_features, 0)
-        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
         if epsilon is not None and not 0.0 < epsilon < 0.5:
             raise ModelError(f"epsilon lies between 0 and 0.5; got {epsilon!r}.")
         self.size = whole_number("size", "entries", size, 3)
         self.epsilon = epsilon
         # With a fixed error there are as many tuples as it takes, 8 at the beginning.
         self.room = self.size if epsilon is None else 8
-        self.grow()
+        super().__init__(n_features, n_classes)
 
     @property
     def n_columns(self) -> int:
@@ -1006,12 +1006,10 @@ class PiDSummary(CutSummaries):
     }
 
     def __init__(self, n_features: int = 1, n_classes: int = 1, *, size: int = 100) -> None:
-        self.n_features = whole_number("n_features", "features", n_features, 0)
-        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
         self.size = whole_number("size", "entries", size, 2)
         # One additional bin, as splits come before merges.
         self.room, self.n_edges = self.size + 1, self.size + 2
-        self.grow()
+        super().__init__(n_features, n_classes)
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
         """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
@@ -1092,11 +1090,6 @@ class GaussianSummary(ColumnSummaries):
         "square": Field(("n_classes", "n_features"), 0.0),
     }
 
-    def __init__(self, n_features: int = 1, n_classes: int = 1) -> None:
-        self.n_features = whole_number("n_features", "features", n_features, 0)
-        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
-        self.grow()
-
     @property
     def moments(self) -> GroupMoments:
         """Weight, mean and sum of squared deviations of each class, (n_classes, n_features)."""
@@ -1171,20 +1164,12 @@ def means_cuts(column: SortedColumn, bins: int) -> Floats:
     return np.asarray(cuts)
 
 
-def _splits(column: SortedColumn, bins: int) -> Floats:
-    return mdlp_cuts(column)
-
-
-def _most_probable(column: SortedColumn, bins: int) -> Floats:
-    return modl_intervals(column).cuts
-
-
 # Functions that cut the cells of one feature, named like the discretisers of tables.
 CELL_METHODS: dict[str, Callable[[SortedColumn, int], Floats]] = {
     "width": width_cuts,
     "frequency": frequency_ends,
-    "mdlp": _splits,
-    "modl": _most_probable,
+    "mdlp": lambda column, _: mdlp_cuts(column),
+    "modl": lambda column, _: modl_intervals(column).cuts,
     "kmeans": means_cuts,
 }
 

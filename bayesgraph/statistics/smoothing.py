@@ -143,16 +143,11 @@ class Smoothing:
         one_of("estimation", self.estimation, ESTIMATIONS)
         one_of("ddof", self.ddof, (0, 1))
         one_of("smoothing", self.scheme, SCHEMES)
-        if self.strength is not None:
-            if self.scheme == "dirichlet":
-                raise DataError(
-                    "strength= goes with smoothing='m', 'marginal' or 'backoff'; the strength of "
-                    "'dirichlet' is alpha."
-                )
-            if not (_is_number(self.strength) and self.strength >= 0):
-                raise DataError(
-                    f"strength takes a finite number that is not negative; got {self.strength!r}."
-                )
+        if self.strength is not None and self.scheme == "dirichlet":
+            raise DataError(
+                "strength= goes with smoothing='m', 'marginal' or 'backoff'; the strength of "
+                "'dirichlet' is alpha."
+            )
         if self.is_hierarchy and self.estimation == "map":
             raise DataError(
                 f"estimation='map' is the mode of one Dirichlet distribution, and {self.scheme!r} "
@@ -170,7 +165,8 @@ class Smoothing:
         alphas = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
         for value in alphas:
             _check_alpha(value)
-        for name in ("shrinkage", "var_smoothing", "reg_covar"):
+        strengths = () if self.strength is None else ("strength",)
+        for name in (*strengths, "shrinkage", "var_smoothing", "reg_covar"):
             value = getattr(self, name)
             if not (_is_number(value) and value >= 0):
                 raise DataError(
