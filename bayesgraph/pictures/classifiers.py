@@ -197,12 +197,8 @@ def ranking_figure(
         # The line of chance is drawn once.
         if not k:
             axes.plot([0, 1], chance, color=FRAME, linewidth=0.8, zorder=1)
-        look = {
-            "color": COLOURS[k % len(COLOURS)],
-            "linestyle": style.DASHES[k // len(COLOURS) % len(style.DASHES)],
-            "drawstyle": steps,
-        }
-        axes.plot(x, y, label=f"{result.name} ({area:.3f})", linewidth=1.4, **look)
+        look = style.curve_look(k) | {"linewidth": 1.4, "drawstyle": steps}
+        axes.plot(x, y, label=f"{result.name} ({area:.3f})", **look)
     axes.set(**labels, **_SIDES)
     axes.legend(fontsize=8, loc="lower right" if curve == "roc" else "lower left")
     note = f"{name} against the rest, rows of all folds; in brackets the area below"

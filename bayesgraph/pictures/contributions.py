@@ -145,7 +145,13 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
         if bar.grey:
             colour = INK if is_total else MUTED
         if not math.isfinite(bar.value):
-            _arrow(axes, row, start, edges, bar.value, colour)
+            # An arrow to the edge on its side, the right one if it is positive, with some distance.
+            side = math.copysign(1.0, bar.value)
+            tip = edges[is_for] - 0.06 * (edges[1] - edges[0]) * side
+            arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 4, "shrinkA": 0}
+            axes.annotate("", (tip, row), xytext=(start, row), arrowprops=arrow, zorder=2)
+            where = "left" if is_for else "right"
+            axes.text(tip, row, f" {signed(bar.value)} ", ha=where, va="center", size=9)
             continue
         alpha = 0.45 if bar.piece else 1.0
         # A bar against the class leads to the left, and has its note there.
@@ -165,19 +171,6 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
     labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
     axes.set_xticks(ticks, labels)
     axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)
-
-
-def _arrow(
-    axes: style.Axes, row: int, start: float, edges: tuple[float, float], value: float, colour: str
-) -> None:
-    """Draw an infinite contribution: an arrow to the edge on its side."""
-    side = math.copysign(1.0, value)
-    # The right edge if it is positive, with some distance from it.
-    end = edges[value > 0] - 0.06 * (edges[1] - edges[0]) * side
-    arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 4, "shrinkA": 0}
-    axes.annotate("", (end, row), xytext=(start, row), arrowprops=arrow, zorder=2)
-    where = "left" if value > 0 else "right"
-    axes.text(end, row, f" {signed(value)} ", ha=where, va="center", size=9)
 
 
 # ------ Figure of shapes: the effect of each feature, and of each pair, on the log odds of a class

@@ -70,7 +70,19 @@ def density_figure(
         colours = np.where(inside, COLOURS[0], FRAME).tolist()
         axes.bar(counts, posterior.density(counts), 0.8, color=colours)
     else:
-        _draw_curve(axes, posterior, (low, high), ends)
+        x = np.unique(np.concatenate([np.linspace(low, high, _POINTS), ends]))
+        # A count has probabilities at whole numbers only: its curve has steps.
+        x = np.floor(x) if posterior.whole else x
+        # A column for each component, times its weight.
+        parts = np.exp(posterior.log_densities(x)) * posterior.weights
+        # The density may be infinite at an end, which is left out.
+        parts = np.where(np.isfinite(parts), parts, np.nan)
+        total = parts.sum(axis=1)
+        if 1 < parts.shape[1] <= _MAX_COMPONENTS:
+            axes.plot(x, parts, color=FRAME, linewidth=0.8)
+        axes.plot(x, total, color=INK, linewidth=1.2)
+        inside = (x >= ends[0]) & (x <= ends[1])
+        axes.fill_between(x, total, where=inside, color=COLOURS[0], alpha=0.35, linewidth=0)
     name = texts([posterior.variables[0].name], 40)[0]
     note = f"mean {number(posterior.mean)}, sd {number(posterior.std)}; {100 * probability:g} %"
     note += f" in [{number(ends[0])}, {number(ends[1])}]"
@@ -80,29 +92,6 @@ def density_figure(
     axes.set_ylabel("probability" if posterior.whole else "density")
     axes.spines[["top", "right", "left"]].set_visible(False)
     return axes.figure
-
-
-def _draw_curve(
-    axes: style.Axes,
-    posterior: NumberMixture,
-    limits: tuple[float, float],
-    ends: tuple[float, float],
-) -> None:
-    """Draw density and components, with the part between the ends of the interval darker."""
-    x = np.unique(np.concatenate([np.linspace(*limits, _POINTS), ends]))
-    # A count has probabilities at whole numbers only: its curve has steps.
-    x = np.floor(x) if posterior.whole else x
-    logs = posterior.log_densities(x)
-    # A column for each component, times its weight.
-    parts = np.exp(logs) * posterior.weights
-    # The density may be infinite at an end, which is left out.
-    parts = np.where(np.isfinite(parts), parts, np.nan)
-    total = parts.sum(axis=1)
-    if 1 < parts.shape[1] <= _MAX_COMPONENTS:
-        axes.plot(x, parts, color=FRAME, linewidth=0.8)
-    axes.plot(x, total, color=INK, linewidth=1.2)
-    inside = (x >= ends[0]) & (x <= ends[1])
-    axes.fill_between(x, total, where=inside, color=COLOURS[0], alpha=0.35, linewidth=0)
 
 
 @style.styled()
@@ -324,18 +313,17 @@ def prequential_figure(
 def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: str) -> None:
     """Draw the curve of each result, and its alarms as dotted lines.
 
-    Each result has a colour of its own; after the last colour, dashes begin. The legend has the
-    last value of the curve.
+    The legend has the last value of the curve.
     """
     for i, (name, (_, result)) in enumerate(zip(names, named, strict=True)):
-        colour = COLOURS[i % len(COLOURS)]
-        dash = style.DASHES[i // len(COLOURS) % len(style.DASHES)]
+        look = style.curve_look(i)
         values = getattr(result, measure)
         end = "gives no probabilities" if np.isnan(values).all() else f"{values[-1]:.3f}"
         label = f"{name}  {end}"
-        axes.plot(result.rows, values, color=colour, linestyle=dash, linewidth=1.5, label=label)
+        axes.plot(result.rows, values, linewidth=1.5, label=label, **look)
         for row in result.alarms.tolist():
-            axes.axvline(row, color=colour, linestyle=(0, (1, 2)), linewidth=1.1, zorder=1)
+            dots = {"color": look["color"], "linestyle": (0, (1, 2)), "linewidth": 1.1}
+            axes.axvline(row, **dots, zorder=1)
 
 
 def _shown(named: Named) -> list[str]:

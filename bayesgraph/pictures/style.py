@@ -80,6 +80,12 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def curve_look(number: int) -> dict[str, Any]:
+    """Return colour and dashes of a curve by its number: after the last colour, dashes begin."""
+    dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+
+
 def heading(axes: Axes, title: str, note: str) -> None:
     """Write a bold title and `note`, a line of muted text, above the axes, flush left."""
     # Axes of the user read formulas.
