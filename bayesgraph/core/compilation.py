@@ -127,11 +127,6 @@ class Library:
     def _list(self) -> Path | None:
         return None if self.folder is None else self.folder / list_name()
 
-    @property
-    def can_grow(self) -> bool:
-        """Whether more kernels can be added."""
-        return self.folder is not None and os.access(self.folder, os.W_OK)
-
     def has(self, name: str) -> bool:
         """Tell whether a kernel is compiled, as far as the last look at the list has shown."""
         if self.ALL not in self._names and name not in self._names:
@@ -197,7 +192,9 @@ class Background:
     def _can_start(self) -> bool:
         # Another process helps nobody on one processor, or in tests of continuous integration.
         is_alone = (os.cpu_count() or 1) < 2 or os.environ.get("CI", "") not in ("", "false", "0")
-        return bool(fcntl and sys.executable and not is_alone and self.library.can_grow)
+        folder = self.library.folder
+        can_run = fcntl and sys.executable and not is_alone
+        return bool(can_run and folder is not None and os.access(folder, os.W_OK))
 
     def ask(self, name: str, arguments: Iterable[Any]) -> None:
         """Let a process compile a kernel for some arguments; start one if none is running."""
@@ -221,7 +218,8 @@ class Background:
 
     def _started(self) -> subprocess.Popen[bytes] | None:
         """Start the process if no other process fills this cache."""
-        lock = start_lock(self.library)
+        assert self.library.folder is not None  # see `_can_start`
+        lock = start_lock(self.library.folder)
         if lock is None:
             return None
         try:
@@ -264,11 +262,9 @@ def python_command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, isolation, "-c", code, *arguments]
 
 
-def start_lock(library: Library) -> int | None:
+def start_lock(folder: Path) -> int | None:
     """Return a locked file of the cache, or None if another process has locked it."""
-    if library.folder is None:
-        return None
-    lock = os.open(library.folder / ".bayesgraph-compiling", os.O_RDWR | os.O_CREAT, 0o666)
+    lock = os.open(folder / ".bayesgraph-compiling", os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -237,8 +237,14 @@ class Evidence:
             return Evidence.of_matrices(*self.columns.only(variables))
         columns = {variable: self.columns[variable] for variable in variables}
         # Without the columns of other variables, for kernels that read all columns at once.
-        kept = [_without_empty(scope, matrix, columns) for scope, matrix in self.matrices]
-        return replace(self, columns=columns, matrices=tuple([m for m in kept if m[0]]))
+        matrices = []
+        for scope, matrix in self.matrices:
+            places = [place for place, variable in enumerate(scope) if variable in columns]
+            if len(places) == len(scope):
+                matrices.append((scope, matrix))
+            elif places:
+                matrices.append((tuple([scope[place] for place in places]), matrix[:, places]))
+        return replace(self, columns=columns, matrices=tuple(matrices))
 
     def _observed_counts(self, columns: tuple[Variable, ...]) -> list[int]:
         """Return for each column the number of rows in which its variable is observed."""
@@ -290,13 +296,3 @@ def _is_observed(variable: Variable, values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return a boolean mask of the values that are not missing (NaN, or a negative state code)."""
     observed = values >= 0 if isinstance(variable, Discrete) else ~np.isnan(values)
     return np.asarray(observed, dtype=bool)
-
-
-def _without_empty(
-    variables: tuple[Variable, ...], matrix: NDArray[Any], columns: Mapping[Variable, Any]
-) -> tuple[tuple[Variable, ...], NDArray[Any]]:
-    """Return a matrix and its variables without those that have no column."""
-    kept = [place for place, variable in enumerate(variables) if variable in columns]
-    if len(kept) == len(variables):
-        return variables, matrix
-    return tuple([variables[place] for place in kept]), matrix[:, kept]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import errno
 import gc
 import gzip
@@ -16,7 +15,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import AnyStr, BinaryIO, TypeAlias
@@ -310,7 +309,7 @@ def read_unzipped(path: PathLike, limit: int | None = None) -> tuple[bytes, Budg
     return content, budget
 
 
-@contextlib.contextmanager
+@contextmanager
 def atomic_path(path: PathLike) -> Iterator[Path]:
     """Yield the path of a temporary file to write, which replaces the file at `path` at the end.
 
@@ -361,7 +360,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     _sync_directory(target.parent)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Name the file in an error of the system, such as a full disk, which names none."""
     try:
@@ -372,7 +371,7 @@ def _naming(path: Path) -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
+@contextmanager
 def _temporary(directory: Path, suffix: str, mode: int | None) -> Iterator[Path]:
     """Yield the path of a new file with a mode (by default that of any new file), then remove it.
 
@@ -402,7 +401,7 @@ def _temporary(directory: Path, suffix: str, mode: int | None) -> Iterator[Path]
                 os.close(descriptor)
 
 
-@contextlib.contextmanager
+@contextmanager
 def temporary_folder(directory: Path | None = None) -> Iterator[Path]:
     """Yield a new folder that only this user reads, and remove it unless it was renamed.
 
@@ -423,7 +422,7 @@ def _remove_abandoned(directory: Path) -> None:
         return
     for path in directory.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}*"):
         # Locking raises an OSError where another process uses the file.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -433,7 +432,7 @@ def _remove_abandoned(directory: Path) -> None:
                 os.close(descriptor)
 
 
-@contextlib.contextmanager
+@contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Yield a stream to write; its content replaces the file at the end, see `atomic_path`."""
     with atomic_path(path) as temporary, temporary.open("w+b") as stream:
@@ -467,7 +466,7 @@ def _sync_directory(directory: Path) -> None:
     """Flush a directory to disk, after a file was renamed in it, where the system supports it."""
     if os.name != "posix":
         return
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_written_is_read(cache, monkeypatch):
     library = background.Library()
     assert library.folder == cache
     assert library.has("kernels.some")
-    assert not library.can_grow
+    assert not background.Background(library).helps
 
 
 def test_it_ends_with_a_parent_that_is_killed(cache, tmp_path):
@@ -180,14 +180,14 @@ def test_it_ends_with_a_parent_that_is_killed(cache, tmp_path):
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
     assert parent.stdout.readline() == b"up\n"
     [child] = started(tmp_path)
-    lock = background.start_lock(background.Library())
+    lock = background.start_lock(cache)
     assert lock is None
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
     # The child holds the lock until it ends.
     while lock is None:
-        lock = background.start_lock(background.Library())
+        lock = background.start_lock(cache)
     os.close(lock)
     assert child != parent.pid
 
@@ -226,7 +226,7 @@ def test_it_ends_with_a_program_that_ends(cache, tmp_path):
         "print(one._process.pid)"
     )
     assert len(run(code, cache)) == 1
-    lock = background.start_lock(background.Library())
+    lock = background.start_lock(cache)
     assert lock is not None
     os.close(lock)
 
