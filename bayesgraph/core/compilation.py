@@ -129,12 +129,11 @@ class Library:
 
     def has(self, name: str) -> bool:
         """Tell whether a kernel is compiled, as far as the last look at the list has shown."""
-        if self.ALL not in self._names and name not in self._names:
-            now = perf_counter()
-            if now >= self.next_look:
-                self.next_look = now + AGAIN
-                self._names = set(self.lines(""))
-        return self.ALL in self._names or name in self._names
+        either = self.ALL, name
+        if self._names.isdisjoint(either) and perf_counter() >= self.next_look:
+            self.next_look = perf_counter() + AGAIN
+            self._names = set(self.lines(""))
+        return not self._names.isdisjoint(either)
 
     def lines(self, which: str) -> list[str]:
         """Return the lines of the list of compiled kernels (""), or of that of ".wanted" ones."""

@@ -124,11 +124,6 @@ class Extensions:
     columns: Numbered = field(hash=False)
     groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
-    @property
-    def used(self) -> set[int]:
-        """The numbers of the columns that a group names."""
-        return {i for group in self.groups for part in group for i in part}
-
     @cached_property
     def plan(self) -> NDArray[np.int64]:
         """For each group how many columns are new, how many are others, and these columns."""

@@ -530,9 +530,8 @@ def draw_gaussians(
     # The precision is its mean times `share`, a chi-squared variable over its degrees of freedom.
     dof = posterior.strength
     is_fixed = np.isinf(dof)  # known parameters, which are not drawn
-    share = random.chisquare(np.where(is_fixed, 1.0, dof), (n, *dof.shape)) / np.where(
-        is_fixed, 1.0, dof
-    )
+    dof = np.where(is_fixed, 1.0, dof)
+    share = random.chisquare(dof, (n, *dof.shape)) / dof
     share = np.where(is_fixed, 1.0, np.maximum(share, _LEAST_SHARE))
     variances = variance / share
     scale = np.where(is_fixed, 0.0, np.sqrt(variances))

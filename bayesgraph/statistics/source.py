@@ -790,7 +790,8 @@ def needed_by(request: Request) -> set[Variable | None]:
         case Families(families):
             return {v for family in families for v in family.columns}
         case Extensions():
-            return {request.columns.variables[i] for i in request.used}
+            named = (i for new, others in request.groups for i in (*new, *others))
+            return {request.columns.variables[i] for i in named}
         case Totals():
             return {request.vector, request.given}
     return {*request.columns, request.given}
