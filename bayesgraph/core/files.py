@@ -346,29 +346,21 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     special = mode is not None and not stat.S_ISREG(mode)
     directory = Path(tempfile.gettempdir()) if special else target.parent
     _remove_abandoned(directory)
-    with (
-        _naming(target),
-        _temporary(directory, target.suffix, 0o600 if special else mode) as temporary,
-    ):
-        yield temporary
-        if special:
-            target.write_bytes(temporary.read_bytes())
-            return
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        temporary.replace(target)
-    _sync_directory(target.parent)
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name the file in an error of the system, such as a full disk, which names none."""
     try:
-        yield
+        with _temporary(directory, target.suffix, 0o600 if special else mode) as temporary:
+            yield temporary
+            if special:
+                target.write_bytes(temporary.read_bytes())
+                return
+            with temporary.open("rb+") as stream:
+                os.fsync(stream.fileno())
+            temporary.replace(target)
     except OSError as error:
+        # An error of the system, such as a full disk, may name no file.
         if error.errno is not None and error.filename is None:
-            error.filename = str(path)
+            error.filename = str(target)
         raise
+    _sync_directory(target.parent)
 
 
 @contextmanager
