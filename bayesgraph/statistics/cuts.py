@@ -842,7 +842,7 @@ def _units_of(counts: Floats) -> NDArray[np.int64]:
         rarest = np.lexsort((-single, counts[single].sum(axis=1)))
         joins_class[single[rarest[: single.size - _MAX_VALUES]]] = True
     # Units of classes have the keys below n_classes, and single values those from there on.
-    return np.where(joins_class, majority, n_classes + np.arange(n_values))
+    return np.asarray(np.where(joins_class, majority, n_classes + np.arange(n_values)))
 
 
 def grouping_prior(n_values: int, maximum: int) -> Floats:
