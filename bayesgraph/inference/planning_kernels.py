@@ -478,23 +478,24 @@ def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, f
 
 
 @kernel(error_model="numpy")
-def _most_wanted(c_start: Ints, member: Ints, parent: Ints, wanted: Ints) -> Ints:
+def _most_wanted(c_start: Ints, member: Ints, parent: Ints, wanted: Ints, cost: Floats) -> Ints:
     """Return the clique of each tree with the most wanted variables, at the index of its root.
 
-    As of `best_roots`, the other entries are -1. Ties go to the highest index, as the root's.
+    As of `best_roots`, the other entries are -1. Ties go to the lowest cost, then to the lowest
+    index.
     """
     n_cliques = len(parent)
     best = filled(n_cliques, -1)
     maximum = filled(n_cliques, -1)
     tree = filled(n_cliques, 0)  # the root of each clique's tree; parents come first
     for c in range(n_cliques - 1, -1, -1):
-        tree[c] = c if parent[c] < 0 else tree[parent[c]]
+        r = tree[c] = c if parent[c] < 0 else tree[parent[c]]
         count = 0
         for at in range(c_start[c], c_start[c + 1]):
             count += wanted[member[at]]
-        if count > maximum[tree[c]]:
-            maximum[tree[c]] = count
-            best[tree[c]] = c
+        if count > maximum[r] or (count == maximum[r] and cost[c] <= cost[best[r]]):
+            maximum[r] = count
+            best[r] = c
     return best
 
 
@@ -538,27 +539,12 @@ def _depth_first(parent: Ints, roots: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel(error_model="numpy")
-def rooted(
-    cards: Ints,
-    c_start: Ints,
-    member: Ints,
-    parent: Ints,
-    roots: Ints,
-    wanted: Ints,
-) -> Cliques:
+def rooted(cards: Ints, c_start: Ints, member: Ints, parent: Ints, roots: Ints) -> Cliques:
     """Return a junction forest re-rooted at the given cliques.
 
-    Parameters
-    ----------
-    roots
-        The new root clique of each tree; entries -1 are ignored. If the array is empty, the root
-        of a tree is its clique with the most wanted variables; ties go to the current root.
-    wanted : shape (n,)
-        1 for wanted variables (the targets).
+    `roots` are the new root cliques, one of each tree; entries -1 are ignored.
     """
     n, n_cliques = len(cards), len(parent)
-    if len(roots) == 0:
-        roots = _most_wanted(c_start, member, parent, wanted)
     visited, above = _depth_first(parent, roots)
     # The new index of each clique: children precede parents.
     index = np.empty(n_cliques, np.int64)
@@ -621,13 +607,11 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
     """
     start, item, child, cards = question.start, question.item, question.child, question.cards
     c_start, member, residual, parent = cliques
-    wanted, n_cliques = question.wanted, len(parent)
+    n_cliques = len(parent)
     size = np.ones(n_cliques)
-    n_wanted = filled(n_cliques, 0)
     for c in range(n_cliques):
         for at in range(c_start[c], c_start[c + 1]):
             size[c] *= cards[member[at]]
-            n_wanted[c] += wanted[member[at]]
     first, following = linked(parent, n_cliques, False)
     # Walk with each factor from its clique down to all cliques that contain its scope.
     # bad[c]: the message from the parent of c to c is not ones because of a factor that fits into
@@ -668,12 +652,8 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
                 blocked[parent[c]] += 1
                 cost[c] += size[c]
             cost[parent[c]] += cost[c]
-    # The best clique of each tree, at the index of its current root.
-    best = filled(n_cliques, -1)
-    tree = filled(n_cliques, 0)
     for c in range(n_cliques - 1, -1, -1):
         p = parent[c]
-        tree[c] = c if p < 0 else tree[p]
         if p >= 0:
             others = blocked[p] - (0 if unit[c] else 1)
             ones_above = parent[p] < 0 or down[p]
@@ -681,11 +661,7 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
             # With c as the root in place of p, only the message between them is turned round.
             upward = 0.0 if unit[c] else size[c]
             cost[c] = cost[p] - upward + (0.0 if down[c] else size[p])
-    for c in range(n_cliques):
-        r = best[tree[c]]
-        if r < 0 or n_wanted[c] > n_wanted[r] or (n_wanted[c] == n_wanted[r] and cost[c] < cost[r]):
-            best[tree[c]] = c
-    return best
+    return _most_wanted(c_start, member, parent, question.wanted, cost)
 
 
 # ------------------------------------------------------------------------------- the whole plan
@@ -720,11 +696,13 @@ def junction_tree(
     cards = question.cards
     staged = np.any(stage > 0)
     c_start, member, parent = cliques_of_order(start, item, stage, order)
-    cliques = rooted(cards, c_start, member, parent, np.empty(0, np.int64), wanted)
+    # Ties go to the current root, which has the highest index.
+    roots = _most_wanted(c_start, member, parent, wanted, np.arange(len(parent), 0.0, -1.0))
+    cliques = rooted(cards, c_start, member, parent, roots)
     home, unit, total, largest = place_factors(question, cliques)
     if total > SMALL and not staged:
         roots = best_roots(question, cliques, home, unit)
-        cliques = rooted(cards, cliques.start, cliques.member, cliques.parent, roots, wanted)
+        cliques = rooted(cards, cliques.start, cliques.member, cliques.parent, roots)
         home, unit, total, largest = place_factors(question, cliques)
     if staged:
         unit[:] = 0
@@ -739,8 +717,8 @@ _SMALLEST_SPLIT = 256
 _MAXIMUM_PARTS = 48
 # Minimum ratio of a clique's entries to the entries of an intermediate table.
 _SHARE = 6
-# Kinds of operands of a clique: factor, message, variable eliminated there, intermediate table.
-_FACTOR, _MESSAGE, _LEAVING, _NODE = 0, 1, 2, 3
+# Number of an operand that is a variable which its clique eliminates.
+_LEAVING = -1
 
 
 @kernel(error_model="numpy")
@@ -761,23 +739,25 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
     cards, start, item, home = tree.cards, tree.start, tree.item, tree.home
     c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
     n_cliques, n_factors = len(parent), len(home)
-    size_limit = n_cliques + n_factors + len(member)
-    # Intermediate tables (nodes), clique by clique: the scope of each as bits, and the node that it
-    # is multiplied into, -1 if that is the clique.
+    # Operands are numbered: the factors, then the messages of the cliques, then the intermediate
+    # tables (nodes), clique by clique. Of each operand: what it is multiplied into, which is a node
+    # or the clique whose message has this number (-1 for none). Of each node: its scope as bits.
+    nodes = n_factors + n_cliques
+    size_limit = 2 * nodes + len(member) + 1  # the last entry is that of variables, `_LEAVING`
+    above = filled(size_limit, -1)
     node_mask = np.empty(size_limit, np.uint64)
-    node_up = np.empty(size_limit, np.int64)
-    new_home = filled(n_factors, -1)
-    new_parent = filled(n_cliques, -1)
+    for o in range(nodes):
+        into = home[o] if o < n_factors else parent[o - n_factors]
+        above[o] = n_factors + into if into >= 0 else -1
     f_first, f_next = linked(home, n_cliques, True)
     d_first, d_next = linked(parent, n_cliques, True)
-    # Of each variable of a clique, its place there. Of each operand: its scope as bits of these
-    # places, its entries, its kind, and its number among those of this kind.
+    # Of each variable of a clique, its place there. Of each of its operands: the scope as bits of
+    # these places, the entries, and the number.
     place = np.empty(len(cards), np.int64)
     mask = np.empty(_MAXIMUM_PARTS, np.uint64)
     size = np.empty(_MAXIMUM_PARTS)
-    kind = np.empty(_MAXIMUM_PARTS, np.int64)
     number = np.empty(_MAXIMUM_PARTS, np.int64)
-    count = 0
+    count = nodes
     first_node = np.empty(n_cliques + 1, np.int64)
     for c in range(n_cliques):
         first_node[c] = count
@@ -792,18 +772,18 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
         f = f_first[c]
         while f >= 0 and k < _MAXIMUM_PARTS:
             mask[k] = _bits(item, start[f], start[f + 1], place)
-            kind[k], number[k] = _FACTOR, f
+            number[k] = f
             k += 1
             f = f_next[f]
         d = d_first[c]
         while d >= 0 and k < _MAXIMUM_PARTS:
             mask[k] = _bits(member, c_start[d] + residual[d], c_start[d + 1], place)
-            kind[k], number[k] = _MESSAGE, d
+            number[k] = n_factors + d
             k += 1
             d = d_next[d]
         q = 0
         while everything and q < residual[c] and k < _MAXIMUM_PARTS:
-            mask[k], kind[k], number[k] = np.uint64(1) << np.uint64(q), _LEAVING, q
+            mask[k], number[k] = np.uint64(1) << np.uint64(q), _LEAVING
             k += 1
             q += 1
         if k >= _MAXIMUM_PARTS:  # there may be more: all pairs of so many take too long
@@ -811,55 +791,64 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
         for i in range(k):
             size[i] = _entries(cards, member, begin, mask[i])
         while k > 1:
-            a, b = _smallest_pair(kind, mask, k, entries / _SHARE, cards, member, begin)
+            a, b = _smallest_pair(
+                number, mask, k, entries / _SHARE, cards, member, begin, n_factors
+            )
             if a < 0:
                 break
             # Let b be the larger one, of equal ones a node if there is one, and of nodes the later.
             if size[a] > size[b] or (
-                size[a] == size[b]
-                and kind[a] == _NODE
-                and (kind[b] != _NODE or number[a] > number[b])
+                size[a] == size[b] and number[a] >= nodes and number[a] > number[b]
             ):
                 a, b = b, a
             # a joins b if b is a node whose scope contains that of a; else both join a new node.
-            if kind[b] == _NODE and (mask[a] & mask[b]) == mask[a]:
+            if number[b] >= nodes and (mask[a] & mask[b]) == mask[a]:
                 node = number[b]
             else:
                 node = count
                 count += 1
                 node_mask[node] = mask[a] | mask[b]
-                node_up[node] = -1
-                _attach(kind[b], number[b], node, new_home, new_parent, node_up)
-            _attach(kind[a], number[a], node, new_home, new_parent, node_up)
+                above[node] = n_factors + c
+                above[number[b]] = node
+            above[number[a]] = node
             mask[b] = node_mask[node]
             size[b] = _entries(cards, member, begin, mask[b])
-            kind[b], number[b] = _NODE, node
+            number[b] = node
             # The node takes the place of b, and the last operand that of a.
             k -= 1
-            mask[a], size[a], kind[a], number[a] = mask[k], size[k], kind[k], number[k]
+            mask[a], size[a], number[a] = mask[k], size[k], number[k]
     first_node[n_cliques] = count
-    if count == 0:
+    if count == nodes:
         return np.empty(0, np.int64)
-    return _with_nodes(tree, first_node, node_mask, node_up, new_home, new_parent)
+    return _with_nodes(tree, first_node, node_mask, above)
 
 
 @kernel(error_model="numpy")
 def _smallest_pair(
-    kind: Ints, mask: Bits, k: int, limit: float, cards: Ints, member: Ints, begin: int
+    number: Ints,
+    mask: Bits,
+    k: int,
+    limit: float,
+    cards: Ints,
+    member: Ints,
+    begin: int,
+    n_factors: int,
 ) -> tuple[int, int]:
     """Return the two of k operands of a clique whose joint table is the smallest.
 
-    They are -1 and -1 if it has more entries than `limit`. ``kind`` and ``mask`` are the kinds of
-    the operands and their scopes as bits; see `_entries` for the others.
+    They are -1 and -1 if it has more entries than `limit`. ``number`` and ``mask`` are the numbers
+    of the operands and their scopes as bits; see `_entries` for the others.
     """
     a = b = -1
     for i in range(1, k):
         for j in range(i):
-            if _is_summed(kind[i], mask[i], kind[j], mask[j]):
+            either = mask[i] | mask[j]
+            # A variable beside a table, which is no factor, that gives its marginal already.
+            if number[i] == _LEAVING and number[j] >= n_factors and either == mask[j]:
                 continue
-            if _is_summed(kind[j], mask[j], kind[i], mask[i]):
+            if number[j] == _LEAVING and number[i] >= n_factors and either == mask[i]:
                 continue
-            together = _entries(cards, member, begin, mask[i] | mask[j])
+            together = _entries(cards, member, begin, either)
             if together <= limit:  # from now on only smaller ones, or later ones of equal size
                 limit = together
                 a, b = i, j
@@ -867,21 +856,7 @@ def _smallest_pair(
 
 
 @kernel(error_model="numpy")
-def _is_summed(kind: int, mask: np.uint64, other_kind: int, other_mask: np.uint64) -> bool:
-    """Tell whether an operand is a variable whose marginal another one, a table, gives already."""
-    is_table = other_kind == _MESSAGE or other_kind == _NODE
-    return kind == _LEAVING and is_table and (mask & other_mask) == mask
-
-
-@kernel(error_model="numpy")
-def _with_nodes(
-    tree: Tree,
-    first_node: Ints,
-    node_mask: Bits,
-    node_up: Ints,
-    new_home: Ints,
-    new_parent: Ints,
-) -> Ints:
+def _with_nodes(tree: Tree, first_node: Ints, node_mask: Bits, above: Ints) -> Ints:
     """Return a tree with nodes between its cliques; see `with_intermediates`.
 
     The nodes of a clique precede it, and parts precede the node that they belong to.
@@ -890,24 +865,21 @@ def _with_nodes(
     ----------
     first_node : shape (n_cliques + 1,)
         The nodes of clique c are those from ``first_node[c]`` to ``first_node[c + 1]``.
-    node_mask, node_up
-        Scope of each node as bits, and the node that it is multiplied into, -1 for its clique.
-    new_home, new_parent
-        The node into which each factor, and each message of a clique, is multiplied, or -1.
+    node_mask, above
+        By number of the operand: scope of each node as bits, and what is multiplied into.
     """
     home, c_start, member = tree.home, tree.c_start, tree.member
     residual, parent = tree.residual, tree.parent
-    n_cliques, n_factors, count = len(parent), len(home), first_node[-1]
-    total = n_cliques + count
+    n_cliques, n_factors, nodes = len(parent), len(home), first_node[0]
+    total = first_node[-1] - n_factors
     # The indices of cliques and nodes in the new tree, where t is the next one.
-    number = np.empty(n_cliques, np.int64)
-    node_number = filled(count, -1)
+    index = filled(first_node[-1], -1)
     out_start = filled(total + 1, 0)
     out_residual = filled(total, 0)
     out_parent = filled(total, -1)
     out_unit = filled(total, 1)
     length = len(member)
-    for i in range(count):
+    for i in range(nodes, first_node[-1]):
         length += ones(node_mask[i])
     out_member = np.empty(length, np.int64)
     t = length = 0
@@ -917,11 +889,11 @@ def _with_nodes(
         while left:
             # Take the next node whose parts are all indexed.
             for i in range(first_node[c], first_node[c + 1]):
-                ready = node_number[i] < 0
+                ready = index[i] < 0
                 for j in range(first_node[c], first_node[c + 1]):
-                    ready &= node_up[j] != i or node_number[j] >= 0
+                    ready &= above[j] != i or index[j] >= 0
                 if ready:
-                    node_number[i] = t
+                    index[i] = t
                     for q in range(end - begin):
                         if (node_mask[i] >> np.uint64(q)) & np.uint64(1):
                             out_member[length] = member[begin + q]
@@ -929,29 +901,23 @@ def _with_nodes(
                     t += 1
                     out_start[t] = length
                     left -= 1
-        number[c] = t
+        index[n_factors + c] = t
         for at in range(begin, end):
             out_member[length] = member[at]
             length += 1
         out_residual[t], out_unit[t] = residual[c], tree.unit[c]
         t += 1
         out_start[t] = length
-    for c in range(n_cliques):
-        for i in range(first_node[c], first_node[c + 1]):
-            up = node_up[i]
-            out_parent[node_number[i]] = node_number[up] if up >= 0 else number[c]
     out_home = filled(n_factors, -1)
-    for f in range(n_factors):
-        if new_home[f] >= 0:
-            out_home[f] = node_number[new_home[f]]
-            out_unit[out_home[f]] = 0
-        elif home[f] >= 0:
-            out_home[f] = number[home[f]]
-    for d in range(n_cliques):
-        if new_parent[d] >= 0:
-            out_parent[number[d]] = node_number[new_parent[d]]
-        elif parent[d] >= 0:
-            out_parent[number[d]] = number[parent[d]]
+    for o in range(first_node[-1]):
+        if above[o] >= 0:
+            into = index[above[o]]
+            if o >= n_factors:
+                out_parent[index[o]] = into
+            else:
+                out_home[o] = into
+                if above[o] >= nodes:
+                    out_unit[into] = 0
     # A node (which eliminates nothing) passes on ones only if all of its parts are ones.
     for t in range(total):
         p = out_parent[t]
@@ -986,16 +952,3 @@ def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
         mask >>= np.uint64(1)
         at += 1
     return entries
-
-
-@kernel(error_model="numpy")
-def _attach(
-    kind: int, number: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
-) -> None:
-    """Record that an operand, given by kind and number, is multiplied into a node."""
-    if kind == _FACTOR:
-        new_home[number] = node
-    elif kind == _MESSAGE:
-        new_parent[number] = node
-    elif kind == _NODE:
-        node_up[number] = node

@@ -104,9 +104,7 @@ def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
 
 def collect_cost(tree, restricted, roots):
     """Entries that are summed on the way to given roots: those of messages that are not ones."""
-    cliques = planning.rooted(
-        tree.cards, tree.c_start, tree.member, tree.parent, roots, np.zeros_like(tree.cards)
-    )
+    cliques = planning.rooted(tree.cards, tree.c_start, tree.member, tree.parent, roots)
     c_start, member, _, parent = cliques
     _, unit, _, _ = planning.place_factors(restricted, cliques)
     return sum(
