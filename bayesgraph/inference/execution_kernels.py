@@ -21,20 +21,18 @@ from bayesgraph.inference.order_kernels import filled, lower_bound
 from bayesgraph.inference.planning_kernels import linked
 from bayesgraph.inference.program_kernels import (
     ADD,
-    CLEAR,
     CONTRACT,
     COPY,
     DATA,
     DIVIDE,
+    FILL,
     GATHER,
     HEAD,
     LISTED,
     LOOP,
-    MASS,
     MAXIMUM,
     MULTIPLY,
     N_ROWS,
-    ONES,
     OPERAND,
     RESULT,
     SCALE,
@@ -486,19 +484,6 @@ def _extremes(bits: Ints, t: int, n: int) -> tuple[int, int]:
     return peak, lowest
 
 
-@kernel(error_model="numpy")
-def _fill(work: Floats, t: int, n: int, value: float) -> None:
-    """Set n entries from offset t on to a value."""
-    work[t : t + n] = value
-
-
-@kernel(error_model="numpy")
-def _scale(work: Floats, t: int, n: int, factor: float) -> None:
-    """Multiply n entries from offset t on by a factor."""
-    entries = work[t : t + n]
-    entries *= factor
-
-
 @kernel(interpreted=_divide_arrays, error_model="numpy")
 def _divide(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
     """Divide n entries from offset t on by those from s on, where these are positive."""
@@ -555,11 +540,11 @@ def _add_products(
     t0, x0, y0 = np.uint64(t), np.uint64(x), np.uint64(y)
     while True:
         a, b, c = t0, x0, y0  # offsets of a round in target, left and right
-        if dt == one and dx == one and dy == zero and et == zero:
+        rounds = m
+        if dt == one and dx == one and dy == zero:
             # Four rounds at once read and write the entries of the target only once. The offsets of
             # their rows of `left` are b, q, r and s, their entries of `right` f, g, h and e.
-            j = zero
-            while j + four <= m:
+            while et == zero and rounds >= four:
                 f, g, h, e = right[c], right[c + ey], right[c + ey + ey], right[c + ey + ey + ey]
                 q, r, s = b + ex, b + ex + ex, b + ex + ex + ex
                 for i in range(n):
@@ -568,40 +553,24 @@ def _add_products(
                     )
                 b += four * ex
                 c += four * ey
-                j += four
-            while j < m:
-                f = right[c]
-                for i in range(n):
-                    target[a + i] += left[b + i] * f
-                b += ex
-                c += ey
-                j += one
-        elif dt == one and dx == one and dy == zero:
-            for _ in range(m):
+                rounds -= four
+            for _ in range(rounds):
                 f = right[c]
                 for i in range(n):
                     target[a + i] += left[b + i] * f
                 a += et
                 b += ex
                 c += ey
-        elif dt == one and dx == one and dy == one and et == zero:
+        elif dt == one and dx == one and dy == one:
             # Two rounds at once, the second one at q and v.
-            j = zero
-            while j + two <= m:
+            while et == zero and rounds >= two:
                 q, v = b + ex, c + ey
                 for i in range(n):
                     target[a + i] += left[b + i] * right[c + i] + left[q + i] * right[v + i]
                 b += ex + ex
                 c += ey + ey
-                j += two
-            while j < m:
-                for i in range(n):
-                    target[a + i] += left[b + i] * right[c + i]
-                b += ex
-                c += ey
-                j += one
-        elif dt == one and dx == one and dy == one:
-            for _ in range(m):
+                rounds -= two
+            for _ in range(rounds):
                 for i in range(n):
                     target[a + i] += left[b + i] * right[c + i]
                 a += et
@@ -733,7 +702,7 @@ def run(
     """
     log_mass = 0.0
     status = OK
-    zero = -np.inf if logarithmic else 0.0
+    zero, one = (-np.inf, 0.0) if logarithmic else (0.0, 1.0)
     bits = work.view(np.int64)
     listed = code.view(np.int32)
     # Two numbers: they are written as bits, and read as numbers.
@@ -751,7 +720,7 @@ def run(
     # target, `s` that of the source.
     while at < len(code):
         operation = code[at]
-        if operation <= ADD or operation == ONES:  # COPY, MULTIPLY, ADD or ONES
+        if operation <= ADD:  # COPY, MULTIPLY or ADD
             t, s, kind = code[at + 2], code[at + 3], code[at + 4]
             dims, outer = code[at + 5], code[at + 6]
             # Within LOOP and AGAIN, the offsets move with the loops that surround the instruction.
@@ -765,12 +734,7 @@ def run(
                 # `s` is the index of the factor plus, in a loop, the steps within its table.
                 s += offsets[code[at + 3]] - code[at + 3]
                 data = tables
-            if operation == ONES:
-                n = np.int64(1)
-                for k in range(dims):
-                    n *= code[at + HEAD + 3 * k]
-                _fill(work, t, n, 0.0 if logarithmic else 1.0)
-            elif logarithmic:
+            if logarithmic:
                 maximum = kind == MAXIMUM
                 # There is no second source: the second pair (work, t) is not read.
                 _logarithmic(
@@ -795,8 +759,8 @@ def run(
             else:
                 _add_products(work, code[at + 2], data, s, other, u, code, d, dims, index)
             at += code[at + 1]
-        elif operation == CLEAR:
-            _fill(work, code[at + 2], code[at + 3], zero)
+        elif operation == FILL:  # with zeros or ones
+            work[code[at + 2] : code[at + 2] + code[at + 3]] = one if code[at + 4] else zero
             at += SHORT
         elif operation == SCALE or operation == DIVIDE:
             # SCALE: message, entries, parent clique, whether its scale counts for the log mass.
@@ -824,7 +788,8 @@ def run(
                 # Scale the maximum to one. The smallest nonzero entry then gives a lower bound of
                 # the products that read the message.
                 factor = 1.0 / peak
-                _scale(work, t, n, factor)
+                message = work[t : t + n]
+                message *= factor
                 bound = np.log2(lowest * factor) if lowest < peak else 0.0
                 if operation == DIVIDE:
                     bound += minima[code[at + 5]]
@@ -836,8 +801,9 @@ def run(
                 if bound < MINIMUM_LOG2:
                     status = TOO_SMALL
             at += SHORT
-        elif operation == RESULT or operation == MASS:
-            # Table, entries, offset in the result, whether its sum counts for the log mass.
+        elif operation == RESULT:
+            # Table, entries, offset in the result (-1: only the sum is needed), whether its sum
+            # counts for the log mass.
             t, n, to = code[at + 2], code[at + 3], code[at + 4]
             peak = 0.0
             if logarithmic:
@@ -854,7 +820,7 @@ def run(
             log_total = np.log(total) if logarithmic or code[at + 5] else 0.0
             if code[at + 5]:
                 log_mass += peak + log_total
-            if operation == RESULT:
+            if to >= 0:
                 factor = 1.0 / total
                 for k in range(n):
                     if logarithmic:
@@ -1133,16 +1099,6 @@ def _drawn(values: Floats, n: int, point: float, linear: bool) -> int:
     return state
 
 
-@kernel(error_model="numpy")
-def _likeliest(values: Floats, n: int) -> int:
-    """Return the first of n joint states with the largest value."""
-    state = 0
-    for i in range(1, n):
-        if values[i] > values[state]:
-            state = i
-    return state
-
-
 # Number of rows of draws for which the values at a clique are computed together.
 _ROWS_TOGETHER = 64
 
@@ -1208,7 +1164,7 @@ def decode(
             if uniform.shape[1]:
                 state = _drawn(values[row % together], n, uniform[row, c], linear)
             else:
-                state = _likeliest(values[row % together], n)
+                state = np.argmax(values[row % together, :n])  # ties to the first
             if is_compressed:  # the variables that are eliminated are the last of a key
                 state = program.code[keys_at + state]
             # The joint state is a number with a digit for each variable, of which the last varies

@@ -20,15 +20,13 @@ from bayesgraph.inference.planning_kernels import linked, packed
 # of dimensions, number of loop dimensions, then (count, target step, source step) for each
 # dimension, outermost first, then (target step, source step) for each dimension of its loop.
 # (Operations are NumPy integers: Numba would compile a function again for each literal argument.)
-COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES, CONTRACT = np.arange(
-    1, 13
-)
+COPY, MULTIPLY, ADD, FILL, LOOP, AGAIN, SCALE, DIVIDE, RESULT, CONTRACT = np.arange(1, 11)
 # Operations on compressed cliques. GATHER, which copies or multiplies in a listed entry of the
 # source for each row, and SCATTER, which adds each row to a listed entry of the target, consist of:
 # operation, length, target, rows, source, kind of source, position of the list, operation (COPY,
 # MULTIPLY or ADD). DATA, at the end, consists of operation, length, all lists and keys. Positions
 # are counted back from the end of the program, those of lists in halves of its integers.
-GATHER, SCATTER, DATA = np.arange(13, 16)
+GATHER, SCATTER, DATA = np.arange(11, 14)
 # Length of an instruction up to its dimensions, and length of an instruction without dimensions.
 HEAD, SHORT = 7, 6
 # Length of an instruction on compressed cliques.
@@ -319,7 +317,7 @@ def _contract(
         if i == 0:
             if pack:
                 to = _room(space, np.int64(i), n)
-            size = _simple(code, size, CLEAR, to, n, zero, zero)
+            size = _simple(code, size, FILL, to, n, zero, zero)
         elif pack:
             place = _room(space, np.int64(i), n)
             for j in range(width):
@@ -375,7 +373,7 @@ def _sum_of_products(
         entries = 1
         for k in range(width):
             entries *= counts[k] if t[k] else 1
-        size = _simple(code, size, CLEAR, target, entries, zero, zero)
+        size = _simple(code, size, FILL, target, entries, zero, zero)
         return _emit(
             code, size, ADD, target, sources[a, 0], sources[a, 1], zero, counts, t, steps[a]
         )
@@ -683,6 +681,7 @@ def compile_tree(
             whole[k] = stride[n_items + first_at + k]
         # Whether the joint table of the targets is that of this root.
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
+        to_result = zero if asked else np.int64(-1)  # -1: only the sum is needed
         # The messages of all children, which may be ones, and the operands that are multiplied.
         n_near = 0
         any_ones = False
@@ -725,12 +724,9 @@ def compile_tree(
                 )
                 operation = MULTIPLY
             if fresh and operation == COPY:  # there are no operands
-                lengths[0], ordered[0], other[0] = rows, 1, 0
-                size = _emit(
-                    code, size, ONES, prod, zero, WORK, zero, lengths[:1], ordered[:1], other[:1]
-                )
+                size = _simple(code, size, FILL, prod, rows, one, zero)
             if collect and not root:
-                size = _simple(code, size, CLEAR, up[c], separator[c], zero, zero)
+                size = _simple(code, size, FILL, up[c], separator[c], zero, zero)
                 size = _listed(code, size, SCATTER, up[c], rows, prod, how, own_at, ADD)
                 counted = _counted(parent, residual, unit, c)
                 size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
@@ -738,7 +734,7 @@ def compile_tree(
                 n_sums = n_result if asked else 1
                 sums = free
                 free += n_sums
-                size = _simple(code, size, CLEAR, sums, n_sums, zero, zero)
+                size = _simple(code, size, FILL, sums, n_sums, zero, zero)
                 if asked or rows == 0:  # loops of ADD run once at least
                     size = _listed(code, size, SCATTER, sums, rows, prod, how, own_at, ADD)
                 else:
@@ -746,7 +742,7 @@ def compile_tree(
                     size = _emit(
                         code, size, ADD, sums, prod, how, zero, lengths[:1], ordered[:1], other[:1]
                     )
-                size = _simple(code, size, RESULT if asked else MASS, sums, n_sums, zero, one)
+                size = _simple(code, size, RESULT, sums, n_sums, to_result, one)
             else:
                 if not root:
                     size = _listed(code, size, GATHER, prod, rows, down[c], WORK, own_at, MULTIPLY)
@@ -755,7 +751,7 @@ def compile_tree(
                     down[d] = free
                     free += separator[d]
                     at = layout[OPERAND, o]
-                    size = _simple(code, size, CLEAR, down[d], separator[d], zero, zero)
+                    size = _simple(code, size, FILL, down[d], separator[d], zero, zero)
                     size = _listed(code, size, SCATTER, down[d], rows, prod, WORK, at, ADD)
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
                 # Marginals of the variables that leave: sums of the joint table of their group.
@@ -771,13 +767,13 @@ def compile_tree(
                     )
                     sums = free
                     free += together
-                    size = _simple(code, size, CLEAR, sums, together, zero, zero)
+                    size = _simple(code, size, FILL, sums, together, zero, zero)
                     size = _listed(code, size, SCATTER, sums, rows, prod, WORK, at, ADD)
                     at += rows + rows % 2  # in halves: lists begin at whole integers
                     for q in range(begin_group, stop):
                         other[:] = 0
                         other[q] = 1
-                        size = _simple(code, size, CLEAR, free, counts[q], zero, zero)
+                        size = _simple(code, size, FILL, free, counts[q], zero, zero)
                         size = _emit(
                             code,
                             size,
@@ -886,7 +882,7 @@ def compile_tree(
                 # Of a message of ones, or of an intermediate table, the table has all operands;
                 # any other lacks the operand, and is multiplied by it.
                 if o >= n_factors and (row < 0 or residual[o - n_factors] == 0):
-                    size = _simple(code, size, CLEAR, marginal, counts[q], zero, zero)
+                    size = _simple(code, size, FILL, marginal, counts[q], zero, zero)
                     size = _emit(
                         code, size, ADD, marginal, table_of[o], WORK, zero, lengths, other, ordered
                     )
@@ -917,6 +913,7 @@ def compile_tree(
         # tables are kept for the second pass, where they are not `fresh`, and large tables are
         # computed tile by tile, in a loop over the `outer` axes, and not kept.
         outer = zero
+        inner = entries[c]  # of the product; of a tile, the axes of which are the inner ones
         fresh = True
         if residual[c] == 0:
             fresh = collect
@@ -930,7 +927,6 @@ def compile_tree(
             prod = table[c]
         else:
             prod = tile
-            inner = entries[c]  # of a tile, the axes of which are the inner ones
             while inner > TILE:
                 inner //= counts[outer]
                 whole[outer] = 0
@@ -973,9 +969,9 @@ def compile_tree(
             free += n_result if asked else 1
         n_sums = free - marginal
         if not collect or root:
-            size = _simple(code, size, CLEAR, sums, free - sums, zero, zero)
+            size = _simple(code, size, FILL, sums, free - sums, zero, zero)
         elif residual[c]:
-            size = _simple(code, size, CLEAR, up[c], separator[c], zero, zero)
+            size = _simple(code, size, FILL, up[c], separator[c], zero, zero)
         if outer:
             code[size], code[size + 1], code[size + 2] = LOOP, 3 + outer, outer
             for k in range(outer):
@@ -1002,8 +998,7 @@ def compile_tree(
             _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
             size = _emit(code, size, operation, prod, down[c], WORK, outer, counts, whole, other)
         elif operation == COPY:
-            other[:] = 0
-            size = _emit(code, size, ONES, prod, zero, WORK, outer, counts, whole, other)
+            size = _simple(code, size, FILL, prod, inner, one, zero)
         # The sums: the source is the table of the clique.
         how = MAXIMUM if maximal[c] else WORK
         if not collect:
@@ -1033,8 +1028,7 @@ def compile_tree(
             counted = _counted(parent, residual, unit, c)
             size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
         elif collect:
-            operation = RESULT if asked else MASS
-            size = _simple(code, size, operation, marginal, n_sums, zero, one)
+            size = _simple(code, size, RESULT, marginal, n_sums, to_result, one)
         else:
             to = marginal
             for q in range(residual[c]):

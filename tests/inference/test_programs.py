@@ -149,7 +149,7 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
     log_mass, at, loop, turns = 0.0, 0, [], []
     while at < len(code):
         op, length, t, s = code[at : at + 4]
-        if op <= programs.ADD or op == programs.ONES:
+        if op <= programs.ADD:
             kind, dims, outer = code[at + 4 : at + 7]
             axes = [code[at + 7 + 3 * k : at + 10 + 3 * k] for k in range(dims)]
             rest = at + 7 + 3 * dims
@@ -167,10 +167,8 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
                     work[to] = source[of]
                 elif op == programs.MULTIPLY:
                     work[to] *= source[of]
-                elif op == programs.ADD:
-                    work[to] += source[of]
                 else:
-                    work[to] = 1.0
+                    work[to] += source[of]
             at += length
         elif op == programs.LOOP:
             counts = code[at + 3 : at + 3 + t]
@@ -183,8 +181,8 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
         else:
             n, third, last = code[at + 3 : at + 6]
             part = slice(t, t + s)
-            if op == programs.CLEAR:
-                work[part] = 0.0
+            if op == programs.FILL:
+                work[part] = third
             elif op in (programs.SCALE, programs.DIVIDE):
                 if op == programs.DIVIDE and third >= 0:
                     below = work[third : third + s]
@@ -196,7 +194,7 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
             else:
                 total = work[part].sum()
                 log_mass += math.log(total) if last else 0.0
-                if op == programs.RESULT:
+                if third >= 0:
                     out[third : third + s] = work[part] / total
             assert n == s
             at += programs.SHORT

@@ -9,7 +9,7 @@ import bayesgraph as bg
 from bayesgraph.inference import Case, program_kernels
 
 README = Path(program_kernels.__file__).with_name("README.md")
-SIMPLE = ("CLEAR", "SCALE", "DIVIDE", "RESULT")
+SIMPLE = ("FILL", "SCALE", "DIVIDE", "RESULT")
 LOOPS = ("COPY", "MULTIPLY", "ADD")
 OPERATIONS = {int(getattr(program_kernels, name)): name for name in (*SIMPLE, *LOOPS)}
 
