@@ -84,6 +84,5 @@ from .solver import first_plan as first_plan
 from .solver import first_work as first_work
 from .solver import refused as refused
 from .solver import serving as serving
-from .table_solvers import program_of as program_of
 from .table_solvers import ranked as ranked
 from .tables import Tables as Tables

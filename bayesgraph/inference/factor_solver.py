@@ -44,7 +44,7 @@ from bayesgraph.inference.sensitivity import FindingRetractions
 from bayesgraph.inference.table_solvers import (
     assignments_of,
     draws_of,
-    program_of,
+    query_of,
 )
 
 # ---------- The solver of models with any factors (Gaussians, plates, trees, tables), for one case
@@ -193,7 +193,8 @@ class FactorBest(Work):
         over = question.over
         if over is not None:
             over = tuple(compiled.tables.numbers(model.variables[v] for v in over))
-        program = program_of(compiled, Best(over), Pattern(()), memory_limit=memory_limit)
+        query = query_of(compiled, Best(over), Pattern(()))
+        program = compiled.program(query, memory_limit=memory_limit)
         constant = Case({}, {}, case.log_scale)
         return assignments_of(compiled, program, constant, over, memory_limit)
 
@@ -239,7 +240,8 @@ class FactorDraw(Work):
         evidence = case.evidence(model.variables)
         # The tables are reduced by the evidence: the program has none to observe.
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
-        program = program_of(compiled, Draw(), Pattern(()), memory_limit=memory_limit)
+        query = query_of(compiled, Draw(), Pattern(()))
+        program = compiled.program(query, memory_limit=memory_limit)
         discrete = draws_of(compiled, program, Case({}), memory_limit)
         return None if discrete is None else Taken(partial(_drawn, model, evidence, discrete))
 

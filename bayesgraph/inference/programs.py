@@ -48,6 +48,31 @@ class Relevance(Enum):
     EVERYTHING = 2
 
 
+class Query(NamedTuple):
+    """What a program computes, for any values of the variables with evidence.
+
+    Attributes
+    ----------
+    observed, soft : sequence of int
+        Ascending indices of the variables with hard and with soft evidence.
+    targets : sequence of int
+        Variables of the joint table that is the result.
+    relevance : Relevance
+        The quantity computed, which determines the relevant tables.
+    maximized : sequence of int, optional
+        Variables that are maximised after all others have been summed out.
+    both : bool
+        Whether there are both passes, whose result is the marginal of every free variable.
+    """
+
+    observed: Sequence[int]
+    soft: Sequence[int] = ()
+    targets: Sequence[int] = ()
+    relevance: Relevance = Relevance.EVERYTHING
+    maximized: Sequence[int] | None = None
+    both: bool = False
+
+
 def restrict(
     tables: Tables,
     observed: Sequence[int],
@@ -265,26 +290,20 @@ class CompiledTables:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        # The arguments and the result of the last call of `restricted`.
+        # What the last call of `restricted` was asked, and its result.
         self._last: tuple[Any, Restricted | None] = None, None
 
     # ----------------------------------------------------------------------------------- programs
 
-    def restricted(
-        self,
-        observed: Sequence[int],
-        soft: Sequence[int],
-        targets: Sequence[int],
-        relevance: Relevance,
-    ) -> Restricted:
+    def restricted(self, query: Query) -> Restricted:
         """Return the factors relevant to a query, without the observed variables; see `restrict`.
 
         The last result is kept, because several solvers ask for it in turn.
         """
-        key = tuple(observed), tuple(soft), tuple(targets), relevance
+        key = query[:4]  # the factors do not depend on what is maximised, nor on the passes
         last, restricted = self._last
         if restricted is None or last != key:
-            restricted = restrict(self.tables, observed, soft, targets, relevance)
+            restricted = restrict(self.tables, *key)
             self._last = key, restricted
         return restricted
 
@@ -296,29 +315,15 @@ class CompiledTables:
         stage[list(maximized)] = 1
         return stage
 
-    def tree(
-        self,
-        observed: Sequence[int],
-        soft: Sequence[int] = (),
-        targets: Sequence[int] = (),
-        relevance: Relevance = Relevance.EVERYTHING,
-        *,
-        maximized: Sequence[int] | None = None,
-        effort: float = order_kernels.ONCE,
-    ) -> Tree:
-        """Return the junction tree of a query, of any size; see `program` and `plan_tree`."""
-        restricted = self.restricted(observed, soft, targets, relevance)
-        return plan_tree(restricted, stage=self.stages(maximized), effort=effort)
+    def tree(self, query: Query, effort: float = order_kernels.ONCE) -> Tree:
+        """Return the junction tree of a query, of any size; see `plan_tree`."""
+        stage = self.stages(query.maximized)
+        return plan_tree(self.restricted(query), stage=stage, effort=effort)
 
     def program(
         self,
-        observed: Sequence[int],
-        soft: Sequence[int] = (),
-        targets: Sequence[int] = (),
-        relevance: Relevance = Relevance.EVERYTHING,
+        query: Query,
         *,
-        both: bool = False,
-        maximized: Sequence[int] | None = None,
         tree: Tree | None = None,
         memory_limit: float | None = None,
         compress: bool = False,
@@ -328,16 +333,7 @@ class CompiledTables:
 
         Parameters
         ----------
-        observed, soft : sequence of int
-            Ascending indices of the variables with hard and with soft evidence.
-        targets : sequence of int
-            Variables of the joint table that is the result.
-        relevance : Relevance
-            The quantity computed, which determines the relevant tables.
-        both : bool
-            Whether to compile both passes, whose result is the marginal of every free variable.
-        maximized : sequence of int, optional
-            Variables that are maximised after all others have been summed out.
+        query : Query
         tree : Tree, optional
             The result of `tree` for the same query.
         memory_limit : float, optional
@@ -356,8 +352,9 @@ class CompiledTables:
         MemoryLimitError
             If the messages exceed the limit, or if the tables would take hours to compute.
         """
+        observed, soft, targets, _, maximized, both = query
         if tree is None:
-            tree = self.tree(observed, soft, targets, relevance, maximized=maximized)
+            tree = self.tree(query)
         tables, arrays = self.tables, self.tables.arrays
         tables.load(tree.factors.tolist())
         # With variables to maximise the result is the maximum, not the table of the targets.
@@ -399,16 +396,7 @@ class CompiledTables:
         )  # fmt: skip
         return program if layout is None else _with_data(program, layout, limit)
 
-    def sliced(
-        self,
-        observed: Sequence[int],
-        soft: Sequence[int],
-        targets: Sequence[int],
-        relevance: Relevance,
-        *,
-        both: bool,
-        memory_limit: float,
-    ) -> tuple[list[int], Tree] | None:
+    def sliced(self, query: Query, memory_limit: float) -> tuple[list[int], Tree] | None:
         """Return variables whose states are gone through one by one, and the tree of each slice.
 
         In each step the variable is added that leaves the least to compute, of those that most of
@@ -416,13 +404,13 @@ class CompiledTables:
         slices together would take hours.
         """
         cards = self.tables.arrays.cards
-        tree = self.tree(observed, soft, targets, relevance)
+        tree = self.tree(query)
         cost, cut = tree.total, list[int]()  # cost: the entries of all slices together
-        while cost <= MOST_COMPUTED and not fits(tree, memory_limit, both):
+        while cost <= MOST_COMPUTED and not fits(tree, memory_limit, query.both):
             options = []
-            for v in _costliest(tree, (*targets, *soft)):
+            for v in _costliest(tree, (*query.targets, *query.soft)):
                 more = sorted((*cut, v))
-                smaller = self.tree(sorted((*observed, *more)), soft, targets, relevance)
+                smaller = self.tree(query._replace(observed=sorted((*query.observed, *more))))
                 options.append((float(np.prod(cards[more])) * smaller.total, more, smaller))
             # Without an option the messages have no variable left that may be cut.
             cost, cut, tree = min(
@@ -544,19 +532,17 @@ class CompiledTables:
         """Return the indices of all variables that are not in `observed`."""
         return [v for v in range(len(self.tables.variables)) if v not in observed]
 
-    def enumerable(
-        self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
-    ) -> Sequence[int] | None:
+    def enumerable(self, query: Query) -> Sequence[int] | None:
         """Return the tables that a query needs, if it can be answered by enumeration, else None.
 
         They are all tables if the model has at most `FEW_VARIABLES` free variables, else those that
         are relevant; None if these have more free variables.
         """
-        if len(self.tables.variables) - len(observed) <= FEW_VARIABLES:
+        if len(self.tables.variables) - len(query.observed) <= FEW_VARIABLES:
             return range(len(self.tables))
-        if relevance is Relevance.EVERYTHING:
+        if query.relevance is Relevance.EVERYTHING:
             return None
-        restricted = self.restricted(observed, (), targets, relevance)
+        restricted = self.restricted(query)
         return None if len(restricted.variables) > FEW_VARIABLES else restricted.factors.tolist()
 
 

@@ -22,7 +22,7 @@ from bayesgraph.inference.elimination import PlannedSlice, planned_slice
 from bayesgraph.inference.factor_solver import Factors, slice_of_case
 from bayesgraph.inference.factors import Factor
 from bayesgraph.inference.junction import Program
-from bayesgraph.inference.programs import CompiledTables, Relevance
+from bayesgraph.inference.programs import CompiledTables, Query, Relevance
 from bayesgraph.inference.tables import Tables
 
 # --------- Exact inference for all rows of a table, block by block: posteriors and log likelihoods
@@ -297,7 +297,7 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
     def build() -> RowProgram:
         """Compile the tables of the model with one more variable, the index of the row."""
         # The tree of one row says for how many rows the tables of all together stay small.
-        one_row = compiled.tree((), observed, targets, Relevance.EVIDENCE)
+        one_row = compiled.tree(Query((), observed, targets, Relevance.EVIDENCE))
         n_together = int(min(max(_ROW_ENTRIES // max(one_row.total, 1), 1), _MAXIMUM_TOGETHER))
         row = Discrete(_Row(), range(n_together))
         # Each observed variable has a likelihood that depends on the row; runs fill them in.
@@ -312,8 +312,8 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
         # The model's tables still are distributions of their children, which likelihoods are not.
         extended.arrays.child[: len(tables)] = tables.arrays.child
         index_of_row = len(tables.variables)
-        wanted = (*targets, index_of_row)
-        program = CompiledTables(extended).program((), (), wanted, Relevance.EVIDENCE)
+        query = Query((), (), (*targets, index_of_row), Relevance.EVIDENCE)
+        program = CompiledTables(extended).program(query)
         return RowProgram(program, extended, n_together, int(one_row.total))
 
     program: RowProgram = model._memo.get(("rows", observed, targets), build)

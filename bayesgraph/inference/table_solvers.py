@@ -29,6 +29,7 @@ from bayesgraph.inference.junction import Ints, Program, Tree
 from bayesgraph.inference.program_kernels import N_ROWS
 from bayesgraph.inference.programs import (
     CompiledTables,
+    Query,
     Relevance,
     Run,
     held_bytes,
@@ -341,10 +342,10 @@ class EnumeratedPosteriors(_TablePosteriors):
 
     def _prepare(self, model: Any) -> None:
         super()._prepare(model)
-        tables = _enumerable(model, self.question, self.pattern)
+        query = query_of(self.compiled, self.question, self.pattern)
+        tables = self.compiled.enumerable(query)
         assert tables is not None  # `takes` has checked it
-        targets = () if isinstance(self.question, contract.All) else self.question.targets
-        self._layout = self.compiled.enumeration(targets, tables)
+        self._layout = self.compiled.enumeration(query.targets, tables)
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         answer = self.compiled.enumerated(case, self._layout)
@@ -388,33 +389,30 @@ def _enumerable(
 ) -> Sequence[int] | None:
     """Return the tables relevant to a query; None if of too many variables for enumeration."""
     compiled: CompiledTables = model._compiled_tables
-    targets, relevance, _ = _terms(compiled, question, pattern)
-    return compiled.enumerable(pattern.observed, targets, relevance)
+    return compiled.enumerable(query_of(compiled, question, pattern))
 
 
 # ------------------------------------------------------------------------------- compiled programs
 
 
-def _terms(
+def query_of(
     compiled: CompiledTables, question: contract.Question, pattern: contract.Pattern
-) -> tuple[Sequence[int], Relevance, Sequence[int] | None]:
-    """Return the targets, the `Relevance` and the maximised variables of a query.
-
-    These are arguments of `CompiledTables.program`. The maximised variables are None if the query
-    does not maximise.
-    """
+) -> Query:
+    """Return the query of a program that answers a question about tables."""
+    evidence = pattern.observed, pattern.soft
     match question:
         case contract.Joint(targets, whole):
             is_mass_asked = whole or not targets
-            return targets, Relevance.EVIDENCE if is_mass_asked else Relevance.TARGETS, None
+            relevance = Relevance.EVIDENCE if is_mass_asked else Relevance.TARGETS
+            return Query(*evidence, targets, relevance)
         case contract.Mass():
-            return (), Relevance.EVIDENCE, None
+            return Query(*evidence, relevance=Relevance.EVIDENCE)
         case contract.Best(over=None):
-            return (), Relevance.EVERYTHING, tuple(compiled.free(pattern.observed))
+            return Query(*evidence, maximized=tuple(compiled.free(pattern.observed)))
         case contract.Best(over=tuple(over)):
-            return over, Relevance.EVIDENCE, over
+            return Query(*evidence, over, Relevance.EVIDENCE, maximized=over)
         case _:
-            return (), Relevance.EVERYTHING, None
+            return Query(*evidence, both=isinstance(question, contract.All))
 
 
 class _Program(_TableWork):
@@ -431,8 +429,8 @@ class _Program(_TableWork):
         # By memory limit, if runs exceed it: the variables whose states are gone through one by
         # one, and the program of a slice.
         self._slices: dict[float, tuple[list[int], Program]] = {}
-        self._query = self.compiled, self.question, self.pattern
-        self._tree = tree_of(*self._query)
+        self._query = query_of(self.compiled, self.question, self.pattern)
+        self._tree = self.compiled.tree(self._query)
         general = None
         with suppress(MemoryLimitError):
             general = self._made(memory_limit=self.memory_limit)
@@ -440,7 +438,7 @@ class _Program(_TableWork):
 
     def _made(self, **options: Any) -> Program:
         """Compile the query's program on its tree, with options of `CompiledTables.program`."""
-        return program_of(*self._query, tree=self._tree, **options)
+        return self.compiled.program(self._query, tree=self._tree, **options)
 
     def _keep(self, general: Program | None) -> None:
         """Keep the program of all cases (None if it is too large), and what each run asks of it."""
@@ -461,7 +459,7 @@ class _Program(_TableWork):
             return self._narrowed(case, memory_limit)
         self._runs += 1
         if self._runs == _RUNS_BEFORE and general.tree.total >= SMALLEST:
-            tree = tree_of(*self._query, effort=order_kernels.OFTEN)
+            tree = self.compiled.tree(self._query, order_kernels.OFTEN)
             if tree.total < self._tree.total:
                 self._tree = tree
             with suppress(MemoryLimitError):
@@ -504,7 +502,7 @@ class _Program(_TableWork):
             else:
                 run.release()
                 return run.result, run.log_mass
-            self._slices[limit] = sliced_program(*self._query, self._tree, limit)
+            self._slices[limit] = sliced_program(self.compiled, self._query, self._tree, limit)
         return self._sum_of_slices(case, *self._slices[limit])
 
     def _sum_of_slices(
@@ -544,44 +542,8 @@ class _Program(_TableWork):
         return self._nbytes
 
 
-def tree_of(
-    compiled: CompiledTables,
-    question: contract.Question,
-    pattern: contract.Pattern,
-    effort: float = order_kernels.ONCE,
-) -> Tree:
-    """Return the junction tree of a query on tables, of any size; see `plan_tree`."""
-    targets, relevance, maximized = _terms(compiled, question, pattern)
-    return compiled.tree(
-        pattern.observed, pattern.soft, targets, relevance, maximized=maximized, effort=effort
-    )
-
-
-def program_of(
-    compiled: CompiledTables,
-    question: contract.Question,
-    pattern: contract.Pattern,
-    **options: Any,
-) -> Program:
-    """Return the elimination program of a query on tables; see `CompiledTables.program`."""
-    targets, relevance, maximized = _terms(compiled, question, pattern)
-    return compiled.program(
-        pattern.observed,
-        pattern.soft,
-        targets,
-        relevance,
-        both=isinstance(question, contract.All),
-        maximized=maximized,
-        **options,
-    )
-
-
 def sliced_program(
-    compiled: CompiledTables,
-    question: contract.Question,
-    pattern: contract.Pattern,
-    tree: Tree,
-    limit: float,
+    compiled: CompiledTables, query: Query, tree: Tree, limit: float
 ) -> tuple[list[int], Program]:
     """Return variables whose states are gone through one by one, and the program of a slice.
 
@@ -590,19 +552,16 @@ def sliced_program(
     MemoryLimitError
         If all slices together would take hours.
     """
-    targets, relevance, _ = _terms(compiled, question, pattern)
-    if relevance is Relevance.TARGETS:  # slices are weighted by their probability
-        relevance = Relevance.EVIDENCE
-    asked = pattern.soft, targets, relevance
-    both = isinstance(question, contract.All)
+    if query.relevance is Relevance.TARGETS:  # slices are weighted by their probability
+        query = query._replace(relevance=Relevance.EVIDENCE)
     for_messages = limit
     while for_messages >= BYTES:
-        sliced = compiled.sliced(pattern.observed, *asked, both=both, memory_limit=for_messages)
+        sliced = compiled.sliced(query, for_messages)
         if sliced is None:
             break
         cut, smaller = sliced
-        observed = sorted((*pattern.observed, *cut))
-        program = compiled.program(observed, *asked, both=both, tree=smaller, memory_limit=np.inf)
+        of_slice = query._replace(observed=sorted((*query.observed, *cut)))
+        program = compiled.program(of_slice, tree=smaller, memory_limit=np.inf)
         if held_bytes(program) <= limit:
             return cut, program
         for_messages /= 2.0  # a run holds more than messages
@@ -666,10 +625,12 @@ def _shared_program(model: Any, question: Any) -> Program | None:
 
     def made() -> Program | None:
         compiled: CompiledTables = model._compiled_tables
-        whole = compiled.restricted((), (), (), Relevance.EVERYTHING)
+        whole = compiled.restricted(Query(()))
         # With findings in it no table is a distribution, over which a sum is one.
         tree = plan_tree(whole._replace(child=np.full_like(whole.child, -1)))
-        return compiled.program((), both=True, tree=tree) if tree.total <= _MOST_SHARED else None
+        if tree.total > _MOST_SHARED:
+            return None
+        return compiled.program(Query((), both=True), tree=tree)
 
     is_single = isinstance(question, contract.All) or len(question.targets) == 1
     if not (is_single and _is_slow_to_plan()):
@@ -781,9 +742,9 @@ class CompiledPrograms(_TableSolver):
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         compiled: CompiledTables = model._compiled_tables
         variables = compiled.tables.variables
-        targets, _, maximized = _terms(compiled, question, pattern)
-        tree = tree_of(compiled, question, pattern)
-        kept = [variables[v] for v in targets] if maximized is None else []
+        query = query_of(compiled, question, pattern)
+        tree = compiled.tree(query)
+        kept = [variables[v] for v in query.targets] if query.maximized is None else []
         # With all findings, with none; for each, it alone and its variable given the others. For
         # derivatives two passes, with the evidence and with the target too.
         retractions = 2 + 2 * len({*pattern.observed, *pattern.soft})
@@ -792,11 +753,10 @@ class CompiledPrograms(_TableSolver):
         )
         sizes: dict[str, Any] = {}
         if issubclass(self.works[type(question)], _Program):
-            program = _planned_program(compiled, question, pattern, tree)
+            program = _planned_program(compiled, query, pattern, tree)
             if program is None and isinstance(question, _SLICED):
                 with suppress(MemoryLimitError):
-                    query = compiled, question, pattern
-                    cut, program = sliced_program(*query, tree, default_memory_limit())
+                    cut, program = sliced_program(compiled, query, tree, default_memory_limit())
                     tree, sizes["slices"] = program.tree, tuple(variables[v] for v in cut)
             if program is not None:
                 sizes["workspace"] = held_entries(program)
@@ -806,7 +766,7 @@ class CompiledPrograms(_TableSolver):
 
 
 def _planned_program(
-    compiled: CompiledTables, question: contract.Question, pattern: contract.Pattern, tree: Tree
+    compiled: CompiledTables, query: Query, pattern: contract.Pattern, tree: Tree
 ) -> Program | None:
     """Return the program that a query comes to use; None if none fits into memory.
 
@@ -816,7 +776,7 @@ def _planned_program(
     def compile_for(hard: Findings | None) -> Program | None:
         """Return the program of all cases, or of the case of some findings; None if too large."""
         with suppress(MemoryLimitError):
-            return program_of(compiled, question, pattern, tree=tree, compress=True, hard=hard)
+            return compiled.program(query, tree=tree, compress=True, hard=hard)
         return None
 
     program = compile_for(None)

@@ -17,6 +17,7 @@ from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference import program_kernels as programs
 from bayesgraph.inference import programs as querying
 from bayesgraph.inference.junction import Cliques
+from bayesgraph.inference.programs import Query
 
 SEEDS = range(40)
 
@@ -209,7 +210,7 @@ def test_an_interpreter_agrees(seed):
     engine = net._compiled_tables
     tables = engine.tables
     findings = findings_of(net, possible_evidence(net, random))
-    program = engine.program(sorted(findings.hard), both=True)
+    program = engine.program(Query(sorted(findings.hard), both=True))
     run = engine.run(program, findings)
     assert not run.logarithmic
     offsets = tables.arrays.base.copy()
@@ -229,7 +230,7 @@ def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     net, random = random_network(seed)
     engine = net._compiled_tables
     findings = findings_of(net, possible_evidence(net, random))
-    program = engine.program(sorted(findings.hard), both=True)
+    program = engine.program(Query(sorted(findings.hard), both=True))
     run = engine.run(program, findings)
     logs = engine.run(program, findings, logarithmic=True)
     assert logs.logarithmic
@@ -260,7 +261,7 @@ def large():
 
 @pytest.mark.slow
 def test_a_limit_holds_the_second_time_too(large):
-    program = large._compiled_tables.program(())
+    program = large._compiled_tables.program(Query(()))
     workspace, table = 8 * (program.n_work + program.n_result), 8 * program.tree.largest
     assert workspace < 2**22 < table  # made in tiles, and never there as a whole
     whole = large.log_probability({0: 0})
@@ -372,7 +373,7 @@ def test_sums_of_products_of_large_cliques(seed):
     """Their terms are not stored; probabilities and logarithms against the whole table."""
     graph, names, joint = large_tables(seed)
     engine = graph._compiled_tables
-    program = engine.program((), both=True)
+    program = engine.program(Query((), both=True))
     runs = [engine.run(program, Case({}), logarithmic=logs) for logs in (False, True)]
     order = [graph._index_of[name] for name in names]
     for run in runs:
@@ -397,7 +398,8 @@ def test_sums_of_products_of_large_cliques(seed):
 
 def test_most_large_tables_are_not_stored():
     codes = [
-        large_tables(seed)[0]._compiled_tables.program((), both=True).code for seed in range(20)
+        large_tables(seed)[0]._compiled_tables.program(Query((), both=True)).code
+        for seed in range(20)
     ]
     assert sum(int(programs.CONTRACT) in operations(code) for code in codes) >= 15
 

@@ -7,6 +7,7 @@ import numpy as np
 
 import bayesgraph as bg
 from bayesgraph.inference import Case, program_kernels
+from bayesgraph.inference.programs import Query
 
 README = Path(program_kernels.__file__).with_name("README.md")
 SIMPLE = ("FILL", "SCALE", "DIVIDE", "RESULT")
@@ -49,12 +50,13 @@ def compiled(code):
 def test_the_listing_is_the_program():
     lines = README.read_text("utf-8").partition("## The example, compiled and run")[2].splitlines()
     listing = [written(line) for line in lines if re.match(r" +\d+ +[A-Z]{3,}", line)]
-    assert listing == list(compiled(chain()._compiled_tables.program((), both=True).code.tolist()))
+    program = chain()._compiled_tables.program(Query((), both=True))
+    assert listing == list(compiled(program.code.tolist()))
 
 
 def test_the_result_is_the_one_written():
     net = chain()
-    run = net._compiled_tables.run(net._compiled_tables.program((), both=True), Case({}))
+    run = net._compiled_tables.run(net._compiled_tables.program(Query((), both=True)), Case({}))
     np.testing.assert_allclose(run.result, [0.6, 0.4, 0.5, 0.5, 0.65, 0.35], rtol=1e-15)
     assert abs(run.log_mass) < 1e-15
     assert "`[.6 .4 | .5 .5 | .65 .35]`" in README.read_text("utf-8")

@@ -11,7 +11,7 @@ import bayesgraph as bg
 from bayesgraph.core.errors import ImpossibleEvidenceError, MemoryLimitError
 from bayesgraph.inference import All, Mass, Pattern, order_kernels
 from bayesgraph.inference.programs import held_bytes
-from bayesgraph.inference.table_solvers import sliced_program, tree_of
+from bayesgraph.inference.table_solvers import query_of, sliced_program
 
 
 def band(n, width, seed=0, pendants=0):
@@ -29,8 +29,8 @@ def assert_slices(model, question, evidence, limit):
     """Check that a limit leaves no way but slices."""
     pattern = Pattern(tuple(sorted(model._index_of[name] for name in evidence)))
     compiled = model._compiled_tables
-    tree = tree_of(compiled, question, pattern)
-    cut, program = sliced_program(compiled, question, pattern, tree, limit)
+    query = query_of(compiled, question, pattern)
+    cut, program = sliced_program(compiled, query, compiled.tree(query), limit)
     assert cut
     assert held_bytes(program) <= limit
 

@@ -16,6 +16,7 @@ from bayesgraph.inference import Case, Pattern, programs, table_solvers
 from bayesgraph.inference import Joint as JointQuery
 from bayesgraph.inference import programs as compiled
 from bayesgraph.inference import tables as supports
+from bayesgraph.inference.programs import Query
 from bayesgraph.inference.tables import Relation, join, moved, radix, size
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -187,7 +188,7 @@ def test_programs_on_logarithms_and_cliques_of_all_kinds(seed):
         engine = make()._compiled_tables
         for smallest in (0, 5, 20):
             with mock.patch.multiple(supports, **ALWAYS | {"SMALLEST": smallest}):
-                program = engine.program((), both=True, compress=True)
+                program = engine.program(Query((), both=True), compress=True)
             for logarithmic in (False, True):
                 run = engine.run(program, Case({}), logarithmic=logarithmic)
                 expected = np.concatenate([joint.posterior([v.name], {}) for v in joint.variables])
@@ -268,6 +269,6 @@ def test_networks_without_zeros_have_the_programs_they_had():
         shape = (4,) * (len(parents) + 1)
         cpds.append(bg.TableCPD(v, random.dirichlet(np.ones(4), shape[:-1]), parents))
     engine = bg.BayesianNetwork(cpds)._compiled_tables
-    dense, tried = (engine.program((), both=True, compress=c) for c in (False, True))
+    dense, tried = (engine.program(Query((), both=True), compress=c) for c in (False, True))
     assert np.array_equal(dense.code, tried.code)
     assert tried.layout.size == 0
