@@ -167,7 +167,7 @@ def _with_data(program: Program, layout: Layout, limit: float) -> Program:
     if BYTES * n_numbers > limit:
         raise memory_error("a compressed program", n_numbers, program.tree.width, limit)
     # One more instruction, DATA: the operation, its length, and the data.
-    code = np.empty(size + 2 + layout.n_data, dtype=np.int64)
+    code = np.zeros(size + 2 + layout.n_data, dtype=np.int64)
     code[:size] = program.code
     code[size : size + 2] = program_kernels.DATA, 2 + layout.n_data
     layout.write(code[size + 2 :])

@@ -440,21 +440,12 @@ def join(
     return rows
 
 
-def _support(values: Floats, numbers: Sequence[int], free: Sequence[int], hard: Findings) -> Mask:
-    """Tell which joint states of the free variables of a table are possible.
-
-    They are if the table, with the states in `hard`, has an entry above zero for some states of its
-    other observed variables. `numbers` are the variables of the table's axes.
-    """
-    fixed = {v for v in numbers if v not in free and v in hard}
-    at = tuple(hard[v] if v in fixed else slice(None) for v in numbers)
-    mask: Mask = np.asarray(values[at] > 0.0)
-    axes = [v for v in numbers if v not in fixed]
-    return np.asarray(mask.any(axis=tuple(axis for axis, v in enumerate(axes) if v not in free)))
-
-
 def _supports(tables: Tables, tree: Tree, hard: Findings) -> Iterator[tuple[int, Support]]:
-    """Yield the clique of each table that has zeros, and the table's support."""
+    """Yield the clique of each table that has zeros, and the table's support.
+
+    A joint state of the table's free variables is possible if the table, with the states in `hard`,
+    has an entry above zero for some states of its other observed variables.
+    """
     for f, number in enumerate(tree.factors.tolist()):
         # Not tables without free variables, nor likelihoods, whose values each run brings along.
         if tree.home[f] < 0 or number >= len(tables):
@@ -464,7 +455,12 @@ def _supports(tables: Tables, tree: Tree, hard: Findings) -> Iterator[tuple[int,
         if values.all():
             continue
         variables = tuple(tree.item[tree.start[f] : tree.start[f + 1]].tolist())
-        mask = _support(values, numbers, tree.variables[list(variables)].tolist(), hard)
+        free = tree.variables[list(variables)].tolist()
+        fixed = {v for v in numbers if v not in free and v in hard}
+        possible = values[tuple(hard[v] if v in fixed else slice(None) for v in numbers)] > 0.0
+        axes = [v for v in numbers if v not in fixed]
+        others = tuple(axis for axis, v in enumerate(axes) if v not in free)
+        mask: Mask = np.asarray(possible.any(axis=others))
         if not mask.all():
             yield int(tree.home[f]), (variables, mask)
 
@@ -507,6 +503,8 @@ class _Shape:
     entries, shared : list of int
         Number of entries of each clique, and of the message to its parent.
     parent : list of int
+    cards : ndarray of int
+        Cardinalities of the variables.
     """
 
     separators: list[tuple[int, ...]]
@@ -514,6 +512,7 @@ class _Shape:
     entries: list[int]
     shared: list[int]
     parent: list[int]
+    cards: Ints
 
     @classmethod
     def of(cls, tree: Tree) -> _Shape:
@@ -525,12 +524,17 @@ class _Shape:
         orders = [(*m[r:], *m[:r]) for m, r in zip(members, residual, strict=True)]
         entries = [size(tree.cards, order) for order in orders]
         shared = [size(tree.cards, separator) for separator in separators]
-        return cls(separators, orders, entries, shared, tree.parent.tolist())
+        return cls(separators, orders, entries, shared, tree.parent.tolist(), tree.cards)
 
     def outer(self, c: int, keys: Ints) -> Ints:
         """Return the keys of a clique's message, the high digits of its own keys."""
         # The low digits are the joint states of the variables that the clique eliminates.
         return keys // (self.entries[c] // self.shared[c])
+
+    def above(self, c: int, keys: Ints) -> Ints:
+        """Return the keys of a clique's message for keys of the clique's parent."""
+        weights = radix(self.cards, self.separators[c])
+        return moved(keys, self.cards, self.orders[self.parent[c]], weights)
 
 
 def _relations(
@@ -590,7 +594,7 @@ def _reduce(
         keys_of_parent = keys[shape.parent[c]] if shape.parent[c] >= 0 else None
         if keys_of_parent is None:
             continue
-        of_message, keys_of_c = _of_message(shape, tree.cards, c, keys_of_parent), keys[c]
+        of_message, keys_of_c = _distinct(shape.above(c, keys_of_parent)), keys[c]
         if len(of_message) == shape.shared[c]:  # the parent rules nothing out
             continue
         if keys_of_c is not None:
@@ -598,12 +602,6 @@ def _reduce(
         else:
             relations[c].append(Relation(shape.separators[c], of_message))
             keys[c] = join(relations[c], tree.cards, shape.orders[c], allowed[c])
-
-
-def _of_message(shape: _Shape, cards: Ints, c: int, keys_of_parent: Ints) -> Ints:
-    """Return the keys of the message of clique c that agree with a key of its parent."""
-    weights = radix(cards, shape.separators[c])
-    return _distinct(moved(keys_of_parent, cards, shape.orders[shape.parent[c]], weights))
 
 
 class Layout:
@@ -647,9 +645,10 @@ class Layout:
         self.tree = tree._replace(total=float(sum(rows)), largest=float(max(rows)))
         self.places = np.full((5, len(tree.factors) + len(keys)), -1, dtype=np.int64)
         self.n_data = 0
-        self._shape, self._cards, self._both = shape, tree.cards, both
-        # Functions that return the keys and lists, in the order in which `write` puts them.
-        self._parts: list[Callable[[], Ints]] = []
+        self._shape, self._both = shape, both
+        # Functions that return the keys and lists, in the order in which `write` puts them, and the
+        # type of their numbers.
+        self._parts: list[tuple[Callable[[], Ints], type[np.integer[Any]]]] = []
         # By the clique that sends it, the keys of each message that is held compressed.
         self._held = dict(self._messages(keys))
         number_of = {v: i for i, v in enumerate(tree.variables.tolist())}
@@ -672,7 +671,7 @@ class Layout:
         for c, p in enumerate(shape.parent):
             of_parent = keys[p] if p >= 0 else None
             if keys[c] is not None and of_parent is not None:
-                of_message = _of_message(shape, self._cards, c, of_parent)
+                of_message = _distinct(shape.above(c, of_parent))
                 # Others stay whole: a message pays where it is half of the table at most.
                 if len(of_message) <= shape.shared[c] // 2:
                     self.places[SEPARATOR, len(self.tree.factors) + c] = len(of_message)
@@ -684,7 +683,7 @@ class Layout:
         A program of both passes needs, instead of the keys, the states of each group of variables
         that leave, for their marginals. `asked` are the weights of the targets in the result.
         """
-        tree, order = self.tree, self._shape.orders[c]
+        tree, shape, order = self.tree, self._shape, self._shape.orders[c]
         column = len(tree.factors) + c
         self.places[N_ROWS, column] = len(rows)
         if self._both:
@@ -692,10 +691,10 @@ class Layout:
                 self._add(STATES, column, rows, partial(moved, rows, tree.cards, order, group))
         else:
             self.places[STATES, column] = self.n_data
-            self._parts.append(partial(np.asarray, rows))
+            self._parts.append((partial(np.asarray, rows), np.int64))
             self.n_data += len(rows)
-        if self._shape.parent[c] >= 0:
-            self._add(OWN, column, rows, partial(self._entries, c, rows))
+        if shape.parent[c] >= 0:
+            self._add(OWN, column, rows, partial(self._entries, c, rows, shape.outer))
         elif asked.keys() <= set(order):
             self._add(OWN, column, rows, partial(moved, rows, tree.cards, order, asked))
 
@@ -711,35 +710,31 @@ class Layout:
             }
             self._add(OPERAND, f, rows, partial(moved, rows, tree.cards, order, weights))
         for d in np.flatnonzero(tree.parent == c).tolist():
-            make = partial(self._entries_above, d, rows)
+            make = partial(self._entries, d, rows, self._shape.above)
             self._add(OPERAND, len(tree.factors) + d, rows, make)
 
     def _add(self, kind: Any, column: int, rows: Ints, make: Callable[[], Ints]) -> None:
         """Reserve room for the list that `make` returns for the keys of a clique."""
         if self.places[kind, column] < 0:  # the first list of a kind
             self.places[kind, column] = 2 * self.n_data
-        self._parts.append(partial(_halves, make))
+        self._parts.append((make, np.int32))
         self.n_data += -(-len(rows) // 2)  # rounded up: two places fit into an integer
 
-    def _entries(self, c: int, rows: Ints) -> Ints:
-        """Return the place of each of the clique's own keys in its message to the parent."""
-        outer = self._shape.outer(c, rows)
-        return np.searchsorted(self._held[c], outer) if c in self._held else outer
+    def _entries(self, c: int, rows: Ints, outer: Callable[[int, Ints], Ints]) -> Ints:
+        """Return the place in the message of clique c of each key, its own or one of its parent.
 
-    def _entries_above(self, c: int, above: Ints) -> Ints:
-        """Return the place of each key of the clique's parent in the message of clique c."""
-        shape = self._shape
-        weights = radix(self._cards, shape.separators[c])
-        outer = moved(above, self._cards, shape.orders[shape.parent[c]], weights)
-        return np.searchsorted(self._held[c], outer) if c in self._held else outer
+        `outer` returns the keys of the message.
+        """
+        keys = outer(c, rows)
+        return np.searchsorted(self._held[c], keys) if c in self._held else keys
 
     def write(self, data: Ints) -> None:
-        """Write the keys and lists, shape (n_data,)."""
+        """Write the keys and lists over zeros, shape (n_data,); lists as 32-bit integers."""
         at = 0
-        for make in self._parts:
+        for make, kind in self._parts:
             numbers = make()
-            data[at : at + len(numbers)] = numbers
-            at += len(numbers)
+            data[at:].view(kind)[: len(numbers)] = numbers
+            at += -(-len(numbers) * np.dtype(kind).itemsize // BYTES)  # rounded up
 
 
 def _groups(tree: Tree, c: int) -> Iterator[Weights]:
@@ -753,14 +748,6 @@ def _groups(tree: Tree, c: int) -> Iterator[Weights]:
         begin = int(group_begin(tree.cards[members], stop))
         yield radix(tree.cards, members[begin:stop].tolist())
         stop = begin
-
-
-def _halves(make: Callable[[], Ints]) -> Ints:
-    """Return numbers as pairs of 32-bit integers in the halves of 64-bit ones."""
-    numbers = make()
-    pairs = np.zeros(-(-len(numbers) // 2) * 2, dtype=np.int32)
-    pairs[: len(numbers)] = numbers
-    return pairs.view(np.int64)
 
 
 def compressed(
