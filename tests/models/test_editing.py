@@ -669,11 +669,7 @@ def edits(network):
             back = {b: a for a, b in named.items()}
             both = lambda n=name, a=named, b=back: network.with_states(n, a).with_states(n, b)  # noqa: E731
             yield f"with_states, twice {name}", both, {}
-    pairs = [
-        p
-        for p in itertools.combinations(network._order, 2)
-        if p not in network.graph.edges
-    ]
+    pairs = [p for p in itertools.combinations(network._order, 2) if p not in network.graph.edges]
     for parent, child in random.Random(1).sample(pairs, min(6, len(pairs))):
         yield f"with_arc {parent} {child}", lambda a=parent, b=child: network.with_arc(a, b), {}
 
