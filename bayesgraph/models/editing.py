@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from bayesgraph.core.errors import EvidenceError, ModelError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
@@ -33,10 +33,17 @@ from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.evidence import replaced
 from bayesgraph.models.model import Model
 
-if TYPE_CHECKING:
-    from bayesgraph.models.bayesian_network import BayesianNetwork
-
 _NOTHING = Evidence(1, {})
+
+
+class Network(Protocol):
+    """What changes read of a Bayesian network."""
+
+    variables: tuple[Variable, ...]
+    _blocks: tuple[CPD, ...]
+    _order: list[Name]
+
+    def __getitem__(self, name: Name) -> CPD: ...
 
 
 # --------------------------------------------------------------------------- names and states
@@ -147,14 +154,14 @@ def _changed(
 # ------------------------------------------------------------------------------- the graph
 
 
-def check_something_left(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
+def check_something_left(network: Network, chosen: Collection[Variable]) -> None:
     """Raise a ModelError if no other variable of the network is left."""
     if len(set(chosen)) == len(network.variables):
         raise ModelError("A network has at least one variable; none would be left.")
 
 
 def merged(
-    network: BayesianNetwork, other: BayesianNetwork, prefer: str | None
+    network: Network, other: Network, prefer: str | None
 ) -> tuple[list[CPD], list[Variable]]:
     """Return the CPDs of two networks, and the order of their variables.
 
@@ -190,7 +197,7 @@ def merged(
 # ---------------------------------------------------------------------------- summing out
 
 
-def without_variable(network: BayesianNetwork, variable: Variable) -> list[CPD]:
+def without_variable(network: Network, variable: Variable) -> list[CPD]:
     """Return the CPDs of the other variables, after one has been summed out.
 
     The product of the CPDs of the variable and of its children, in the order of the graph, is
@@ -241,7 +248,7 @@ def _check_summable(cpd: CPD, children: Sequence[CPD]) -> None:
 # --------------------------------------------------------------------------- conditioning
 
 
-def given(network: BayesianNetwork, case: Case) -> tuple[list[CPD], float]:
+def given(network: Network, case: Case) -> tuple[list[CPD], float]:
     """Return the CPDs of the variables that are not observed, and the log mass of the evidence.
 
     Each finding is a likelihood of the parents of its variable. The last of the variables that it
@@ -281,7 +288,7 @@ def given(network: BayesianNetwork, case: Case) -> tuple[list[CPD], float]:
 
 
 def _likelihoods(
-    network: BayesianNetwork, values: Mapping[Variable, Any], evidence: Evidence
+    network: Network, values: Mapping[Variable, Any], evidence: Evidence
 ) -> list[Potential]:
     """Return the likelihoods of the observed variables, as functions of their other parents."""
     factors: list[Potential] = []
@@ -296,7 +303,7 @@ def _likelihoods(
     return factors
 
 
-def _positions(network: BayesianNetwork, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
+def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
     """Return sort keys of the variables; that with the greatest key absorbs likelihoods first.
 
     A key has whether the variable is a number that comes after all discrete variables, and its
@@ -312,7 +319,7 @@ def _positions(network: BayesianNetwork, singles: Mapping[Variable, CPD]) -> dic
     return {v: (numbers_last and isinstance(v, Continuous), place[v.name]) for v in singles}
 
 
-def _conditional(variable: Variable, product: Potential, network: BayesianNetwork) -> CPD:
+def _conditional(variable: Variable, product: Potential, network: Network) -> CPD:
     """Return the distribution of a variable given all other variables of a factor.
 
     Its old parents come first among the new ones.
