@@ -1,11 +1,11 @@
 from . import row_kernels as row_kernels
 from .annotations import Annotations as Annotations
 from .answering import Answering as Answering
+from .answering import annotated as annotated
 from .answering import expanded as expanded
+from .answering import merged as merged
 from .bayesian_network import BayesianNetwork as BayesianNetwork
-from .bayesian_network import annotated as annotated
 from .bayesian_network import map_networks as map_networks
-from .bayesian_network import merged as merged
 from .bayesian_network import networks_in as networks_in
 from .cpds.base import CPD as CPD
 from .cpds.base import SUM_TOLERANCE as SUM_TOLERANCE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import EvidenceError, UnsupportedModelError, unknown_variable
@@ -32,6 +32,7 @@ from bayesgraph.inference import (
     first_work,
     serving,
 )
+from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.density import Expected
 
@@ -427,6 +428,12 @@ class Edits:
         """
         raise self._cannot("marginalised")
 
+    def _merged(self, other: Any, *, prefer: Literal["self", "other"] | None = None) -> Self:
+        raise self._cannot("merged")
+
+    def _annotated(self, annotations: Annotations) -> Self:
+        raise self._cannot("annotated")
+
     def _expanded(self) -> Self:
         raise self._cannot("expanded")
 
@@ -436,6 +443,39 @@ class Edits:
             f"{type(self).__name__} has no {method}(), which is for a Bayesian network."
             f"{self._edit_advice}"
         )
+
+
+def merged(network: Any, other: Any, *, prefer: Literal["self", "other"] | None = None) -> Any:
+    """Return one network of the variables of two.
+
+    Variables of one name are the same variable, which must have the same states in both.
+
+    Parameters
+    ----------
+    other : BayesianNetwork
+    prefer : {"self", "other"}, optional
+        Whose CPD a variable gets if it has different ones. Parts of one model often give the
+        variables that they take from another part a stand-in without parents.
+
+    Raises
+    ------
+    ModelError
+        If a variable has other states, or other CPDs and nothing is preferred.
+    GraphError
+        If there would be a cycle; the message names it.
+    """
+    return network._merged(other, prefer=prefer)
+
+
+def annotated(network: Any, annotations: Annotations) -> Any:
+    """Return the network with other positions, titles and notes, instead of those it has.
+
+    Raises
+    ------
+    ModelError
+        If they name a variable that the network does not have.
+    """
+    return network._annotated(annotations)
 
 
 def expanded(network: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -534,6 +533,28 @@ class BayesianNetwork(Model):
                 network = network._of(editing.without_variable(network, self.variable(name)))
         return network
 
+    def _merged(
+        self, other: BayesianNetwork, *, prefer: Literal["self", "other"] | None = None
+    ) -> BayesianNetwork:
+        """Return one network of the variables of two; see `bayesgraph.models.merged`."""
+        if not isinstance(other, BayesianNetwork):
+            raise ModelError(f"merged takes a BayesianNetwork; got {other!r:.80}.")
+        blocks, order = editing.merged(self, other, prefer)
+        scores = {**other.arc_scores, **self.arc_scores}
+        return self._of(blocks, order, scores, self.annotations.over(other.annotations))
+
+    def _annotated(self, annotations: Annotations) -> BayesianNetwork:
+        """Return the network with other notes; see `bayesgraph.models.annotated`."""
+        network = BayesianNetwork(
+            self._blocks,
+            arc_scores=self.arc_scores,
+            order=self.variables,
+            history=self._history,
+            annotations=annotations,
+        )
+        network.training = self.training
+        return network
+
     def _expanded(self) -> BayesianNetwork:
         """Return the network with tables for canonical CPDs; see `bayesgraph.models.expanded`."""
         return self._of([b.to_table() if isinstance(b, CanonicalCPD) else b for b in self._blocks])
@@ -656,55 +677,6 @@ class NetworkSlice(GraphSlice):
             numbers, others = self._integrated
             return [*numbers.potentials(shown), *others.potentials(shown)]
         return self.combination.potentials(shown)
-
-
-# ------------------------------------------------------ Changes that are no methods of a model
-
-
-def merged(
-    network: Any, other: Any, *, prefer: Literal["self", "other"] | None = None
-) -> BayesianNetwork:
-    """Return one network of the variables of two.
-
-    Variables of one name are the same variable, which must have the same states in both.
-
-    Parameters
-    ----------
-    other : BayesianNetwork
-    prefer : {"self", "other"}, optional
-        Whose CPD a variable gets if it has different ones. Parts of one model often give the
-        variables that they take from another part a stand-in without parents.
-
-    Raises
-    ------
-    ModelError
-        If a variable has other states, or other CPDs and nothing is preferred.
-    GraphError
-        If there would be a cycle; the message names it.
-    """
-    if not isinstance(network, BayesianNetwork):
-        raise network._cannot("merged")
-    if not isinstance(other, BayesianNetwork):
-        raise ModelError(f"merged takes a BayesianNetwork; got {other!r:.80}.")
-    blocks, order = editing.merged(network, other, prefer)
-    scores = {**other.arc_scores, **network.arc_scores}
-    return network._of(blocks, order, scores, network.annotations.over(other.annotations))
-
-
-def annotated(network: Any, annotations: Annotations) -> BayesianNetwork:
-    """Return the network with other positions, titles and notes, instead of those it has.
-
-    Raises
-    ------
-    ModelError
-        If they name a variable that the network does not have.
-    """
-    if not isinstance(network, BayesianNetwork):
-        raise network._cannot("annotated")
-    annotations.check(network._by_name)
-    changed = copy.copy(network)
-    changed.annotations = annotations
-    return changed
 
 
 # -------------------------------------------------------------------- roots that trees sum out
