@@ -704,15 +704,18 @@ def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Var
     if not summing:
         return {}
     n_children = Counter(parent for cpd in cpds for parent in cpd.parents)
-    cpd_of = {cpd.variable: cpd for cpd in cpds}
+    # A set variable is observed in all rows. In a block, variables are not apart.
+    roots = {
+        cpd.variable: cpd
+        for cpd in cpds
+        if not (cpd.parents or cpd.siblings_depend or isinstance(cpd, SetCPD))
+        if len(cpd.children) == 1
+    }
     return {
-        parent: cpd_of[parent]
+        parent: roots[parent]
         for cpd in summing
         for parent in cpd.parents
-        if not cpd_of[parent].parents
-        and n_children[parent] == 1
-        and parent not in targets
-        and not isinstance(cpd_of[parent], SetCPD)  # it is observed in all rows
+        if parent in roots and n_children[parent] == 1 and parent not in targets
     }
 
 

@@ -21,6 +21,7 @@ from bayesgraph.models.cpds.base import (
     checked_numbers,
     configurations,
     joint_codes,
+    left_out,
     state_texts,
     texts,
 )
@@ -324,9 +325,7 @@ class DeterministicCPD(CanonicalCPD):
         shown = min(n, max_columns)
         # The first parents are left out: the states of the last ones vary in the rows shown.
         rows = [[*key[n - shown :], value] for key, value in zip(keys, values, strict=True)]
-        more = [f"{cells - len(rows):,} more rows"] if cells > len(rows) else []
-        more += [f"{n - shown} more parents"] if n > shown else []
-        note = f"… {' and '.join(more)}" if more else ""
+        note = left_out(cells - len(rows), n - shown, "parent")
         return Description(names[n - shown :], rows, None, note, shown)
 
 

@@ -112,9 +112,12 @@ def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
 
     It is ``chosen[variable]`` if the user chose one, or else the default of the variable's type.
     """
+    kind = type(variable)
+    name = chosen.get(variable) or _DEFAULTS.get(kind)
+    if name is not None:
+        return name
     # A subclass of a type of variable has the default of its nearest base class.
-    defaults = (_DEFAULTS[kind] for kind in type(variable).__mro__ if kind in _DEFAULTS)
-    return chosen.get(variable) or next(defaults)
+    return next(_DEFAULTS[base] for base in kind.__mro__ if base in _DEFAULTS)
 
 
 # Difference of two BIC, halved, that is strong evidence (Kass and Raftery 1995).

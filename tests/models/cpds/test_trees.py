@@ -161,6 +161,25 @@ def test_a_root_that_feeds_more_than_the_tree_stays_in_the_factor():
     np.testing.assert_allclose(net.query_rows("sick", frame), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("split", ["x", "y"])
+def test_a_tree_splits_on_a_number_of_a_joint_gaussian(split):
+    x, y, choice = bg.Continuous("x"), bg.Continuous("y"), bg.Discrete("choice", ["no", "yes"])
+    block = bg.models.JointGaussianCPD([x, y], [0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
+    tree = bg.models.TreesCPD(
+        choice, bg.Split(split, 0.0, [0.9, 0.1], [0.2, 0.8]), [x if split == "x" else y]
+    )
+    net = bg.BayesianNetwork([block, tree])
+    for row, expected in [
+        ({}, [0.55, 0.45]),
+        ({"x": 1.0, "y": 1.0}, [0.2, 0.8]),
+        ({"x": -1.0, "y": -1.0}, [0.9, 0.1]),
+        ({split: 1.0}, [0.2, 0.8]),
+    ]:
+        np.testing.assert_allclose(net.query("choice", row).probabilities, expected, atol=1e-12)
+    frame = {"x": [1.0, -1.0], "y": [1.0, -1.0]}
+    np.testing.assert_allclose(net.query_rows("choice", frame), [[0.2, 0.8], [0.9, 0.1]])
+
+
 def test_two_trees_on_one_discrete_root():
     other = bg.Discrete("other", [0, 1, 2])
     inner = bg.Split(SICK, [False], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8])
