@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_282,
-    "nodes of syntax trees": 685_377,
+    "lines of code": 58_374,
+    "nodes of syntax trees": 676_497,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_805,
-    "comments that silence a check": 108,
+    "comments that silence a check": 104,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

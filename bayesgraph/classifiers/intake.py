@@ -235,7 +235,10 @@ def joined_classes(sources: Mapping[str, Any]) -> NDArray[Any]:
         )
     parts = [np.asarray(part) for part in sources.values()]
     if any(part.dtype.kind == "O" for part in parts):
-        return np.array(sorted(set().union(*(part.tolist() for part in parts))), dtype=object)
+        values = sorted(set().union(*(part.tolist() for part in parts)))
+        classes = np.empty(len(values), dtype=object)
+        classes[:] = values  # tuples stay single values
+        return classes
     return np.unique(np.concatenate(parts))
 
 
@@ -490,7 +493,9 @@ def fit_columns(
     else:
         matrix = _checked_array(estimator, X, sparse=sparse)
         # `items` are names in a list or an array, such as a vectorizer's words.
-        names = array_names(matrix.shape[1]) if items is None else np.array(items, object).tolist()
+        names = array_names(matrix.shape[1])
+        if items is not None:
+            names = list(np.array(items, object).tolist())
         if len(names) != matrix.shape[1]:
             raise DataError(
                 f"items= names {len(names)} columns; the matrix has {matrix.shape[1]}. Give one "

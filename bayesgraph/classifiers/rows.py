@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -430,8 +430,10 @@ def encoded_chunks(
         n_chunks = 2 * -(-n_rows // (2 * _CHUNK_ROWS))
         bounds = [n_rows * i // n_chunks for i in range(n_chunks + 1)]
     policy = of_rows(unseen, n_rows)
-    for rows in starmap(slice, pairwise(bounds)):
-        encoded = encode(columns if len(bounds) == 2 else columns.take(rows), policy)
+    for first, last in pairwise(bounds):
+        rows = slice(first, last)
+        is_whole = last - first == n_rows
+        encoded = encode(columns if is_whole else columns.take(rows), policy)
         # Before the last chunk is yielded, since a caller may stop there (as `joined` does).
         if rows.stop == n_rows:
             tell(policy, unseen, n_rows)

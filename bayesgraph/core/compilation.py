@@ -174,6 +174,8 @@ class Background:
         self.allowed = True
         self.library = library
         self._process: subprocess.Popen[bytes] | None = None
+        # Number (PID) of the process that started it, which a fork does not change.
+        self._owner = os.getpid()
         # Names of the kernels that this process has asked for.
         self._asked: set[str] = set()
         self._failures = 0
@@ -201,7 +203,9 @@ class Background:
             return
         with self._lock, suppress(OSError):
             self._next_look = perf_counter() + AGAIN
-            # In a forked process, that of its parent counts as one that has ended.
+            # A forked process has no child of its parent.
+            if self._owner != os.getpid():
+                self._owner, self._process = os.getpid(), None
             has_ended = self._process is not None and self._process.poll() is not None
             if has_ended:
                 self._end()
@@ -239,7 +243,7 @@ class Background:
 
     def _end(self) -> None:
         """End the process; where this one is killed, the end of its input does it."""
-        if self._process is not None:
+        if self._process is not None and self._owner == os.getpid():
             self._process.kill()
             self._process.communicate()  # waits for it, and closes the pipe to it
             self._process = None

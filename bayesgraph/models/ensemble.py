@@ -6,7 +6,6 @@ import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -282,13 +281,11 @@ class Ensemble(Model):
         networks: Iterable[Model],
         changed: Collection[Name] = (),
         renamed: Mapping[Name, Name] | None = None,
-        ratios: Mapping[Name, Floats] = MappingProxyType({}),
     ) -> Ensemble:
         """Return the ensemble of other networks, one in the place of each.
 
         Weights, ratios, exponents and the probabilities of arcs that are left stay, as do the
-        variables of an average but those that are `changed`. `renamed` has the new names, and
-        `ratios` prior ratios, by the old ones, that replace those of this ensemble.
+        variables of an average but those that are `changed`. `renamed` has the new names.
         """
         networks, new_name = list(networks), renamed or {}
         # By old variable the one of the new name.
@@ -308,16 +305,22 @@ class Ensemble(Model):
             self.combine,
             first=[v for v in first if v.name in present] if renamed or not self._is_joint else (),
             arc_probabilities={arc: p for arc, p in probabilities.items() if arc in arcs},
-            prior_ratios={
-                new_name.get(n, n): r for n, r in {**self.prior_ratios, **ratios}.items()
-            },
+            prior_ratios={new_name.get(n, n): ratio for n, ratio in self.prior_ratios.items()},
             exponents={new_name.get(n, n): x for n, x in self.exponents.items()},
         )
 
     def _with_prior(self, target: Discrete, ratio: Floats) -> Ensemble:
         """Return the ensemble with the prior of a class multiplied by a ratio; see `Model`."""
         ratios = {target.name: self.prior_ratios.get(target.name, 1.0) * ratio}
-        return self._with_networks(self.networks, ratios=ratios)
+        return Ensemble(
+            self.networks,
+            self.weights,
+            self.combine,
+            first=self.variables,
+            arc_probabilities=self._given_probabilities,
+            prior_ratios={**self.prior_ratios, **ratios},
+            exponents=self.exponents,
+        )
 
     def _to_factor_graph(self) -> NoReturn:
         """Refuse: an average of distributions is no product."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import entr
 
-from bayesgraph.core.display import BLUE, BOX, CARD, LINE
+from bayesgraph.core.display import BLUE, BOX, CARD, COLOURS, LINE
 from bayesgraph.core.errors import GraphError
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.models import Branch, GaussianCPD, TreesCPD, interval_text, number, texts
@@ -51,8 +51,10 @@ def impurity_figure() -> style.Figure:
         "Gini": 2 * share * (1.0 - share),
         "classification error": np.minimum(share, 1.0 - share),
     }
-    for number_of, (name, impurity) in enumerate(curves.items()):
-        axes.plot(share, impurity, linewidth=1.8, label=name, **style.curve_look(number_of))
+    for (name, impurity), colour, dashes in zip(
+        curves.items(), COLOURS, style.DASHES, strict=False
+    ):
+        axes.plot(share, impurity, color=colour, linestyle=dashes, linewidth=1.8, label=name)
     axes.set(xlim=(0, 1), ylim=(0, 1.03), xlabel="share of one class", ylabel="impurity")
     axes.legend(fontsize=8)
     note = "zero for a pure node, largest where both classes are equally frequent"

@@ -341,10 +341,9 @@ def _first_text(values: Sequence[Any]) -> str:
 
 
 def floats(matrix: NDArray[Any]) -> Floats:
-    """Return an array as floats, NaN where it is masked."""
-    if type(matrix) is np.ndarray:
-        return matrix if matrix.dtype == np.float64 else matrix.astype(np.float64)
-    return np.asarray(np.ma.filled(matrix.astype(np.float64), np.nan))
+    """Return an array as floats, NaN where it is masked, without a copy where it can be."""
+    numbers = matrix.astype(np.float64, copy=False)
+    return numbers if type(numbers) is np.ndarray else np.asarray(np.ma.filled(numbers, np.nan))
 
 
 def is_plain_integers(matrix: NDArray[Any]) -> bool:
@@ -419,7 +418,8 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
             numbers = np.asarray(rows.data, dtype=np.float64)
             rows = sparse_view(numbers, rows.indices, rows.indptr, rows.shape)
         else:
-            rows = np.ascontiguousarray(floats(column))
+            plain = floats(column) if np.ma.isMaskedArray(column) else column
+            rows = np.ascontiguousarray(plain, dtype=np.float64)
             numbers = rows.reshape(-1)
     except (TypeError, ValueError) as error:
         raise errors.DataTypeError(

@@ -197,8 +197,12 @@ class Table:
         n_missing: dict[Variable, int] = {}
         for v in self.discrete:
             n_missing[v] = int(np.count_nonzero(self.column(v) < 0))
-        by_column = np.isnan(self.values).sum(axis=0).tolist()
-        n_missing |= dict(zip(self.continuous, by_column, strict=True))
+        # Most tables have all of their numbers, which their sum tells the fastest.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = self.values.sum()
+        if np.isnan(total):
+            by_column = np.isnan(self.values).sum(axis=0).tolist()
+            n_missing |= dict(zip(self.continuous, by_column, strict=True))
         for vector, counts in self.counts.items():
             numbers = counts.data if is_sparse(counts) else counts
             n_missing[vector] = int(np.count_nonzero(np.isnan(numbers)))
@@ -319,9 +323,13 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         names = array_names(array.shape[1])
     if array.dtype.kind in "iu" and type(array) is np.ndarray and array.size:
         # States are looked for in several passes over each column: contiguous, and of as few bytes
-        # as will do, those of a negative number. (None is of a type for integers from 2^63 on.)
-        narrow = np.min_scalar_type(min(int(array.min()), -int(array.max()) - 1))
-        array = array.astype(narrow if narrow.kind == "i" else array.dtype, order="F")
+        # as will do.
+        low, high = array.min(), array.max()
+        narrow = array.dtype
+        for kind in (np.int32, np.int16, np.int8):
+            if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+                narrow = np.dtype(kind)
+        array = array.astype(narrow, order="F")
     return _checked({name: array[:, j] for j, name in enumerate(names)})
 
 
