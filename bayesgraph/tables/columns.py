@@ -599,16 +599,17 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
     low, high = int(column.min()), int(column.max())
     if high - low >= _LOOKUP_RANGE:
         return _factorise_by_sorting(column)
-    if column.dtype.itemsize < 8:
-        column = column.astype(np.int64)  # differences may overflow a narrow type
-    offsets = (column - low).astype(np.intp, copy=False)
+    if high - low > np.iinfo(column.dtype).max:
+        column = column.astype(np.int64)  # differences would overflow a narrow type
+    above = column - low
+    offsets = above.astype(np.intp, copy=False)
     present = np.zeros(high - low + 1, dtype=bool)
     present[offsets] = True
     # The code of an integer is the number of integers before it that are present.
-    codes = offsets if present.all() else (np.cumsum(present) - 1)[offsets]
+    codes = above if present.all() else (np.cumsum(present) - 1)[offsets]
     # The narrowest signed type that holds all codes and -1, for missing: that of the negative
     # number -(high - low + 1). Narrow, as writing to fresh memory is slow.
-    codes = codes.astype(np.min_scalar_type(low - high - 1))
+    codes = codes.astype(np.min_scalar_type(low - high - 1), copy=False)
     return Factorised([low + offset for offset in np.flatnonzero(present).tolist()], codes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,7 @@ _AVERAGE_POWER = 4.0
 _BY_FEATURE, _BY_CLASS = ("n_features",), ("n_classes",)
 _BY_BOTH = (*_BY_CLASS, *_BY_FEATURE)
 _TINY = sys.float_info.min
+_STATE = attrgetter(*stream_kernels.Steps._fields)
 # Exponents and biases, and what determines step sizes.
 _EXPONENTS = {
     "shared": Field(_BY_FEATURE, initial=1.0),
@@ -99,7 +101,7 @@ class StreamExponents(ArrayState):
     @property
     def state(self) -> stream_kernels.Steps:
         """The arrays as kernels take them."""
-        return stream_kernels.Steps(*(getattr(self, name) for name in stream_kernels.Steps._fields))
+        return stream_kernels.Steps(*_STATE(self))
 
     @property
     def moves(self) -> bool:

@@ -726,18 +726,19 @@ class Expected(NamedTuple):
         places: Any = slice(1, None) if has_all else [self.place.get(v, 0) for v in variables]
         low, high = self.limits[:2, places]
         # Of each column; a single row has the extremes itself.
-        least, most = extremes(values) if len(values) > 1 else (values, values)
+        least, most = (values[0], values[0]) if len(values) == 1 else extremes(values)
         outside = (least < low) | (most > high)
         farthest: dict[Variable, float] = {}
         if not outside.any():
             return farthest
-        for j in np.flatnonzero(np.atleast_2d(outside).any(axis=0)).tolist():
+        for j in np.flatnonzero(outside).tolist():
             # Distances from the middle in units in which those of both limits are 1.
+            ends = np.array([least[j], most[j]])
             with np.errstate(over="ignore"):
-                away = np.abs(2.0 * values[:, j] - low[j] - high[j]) / (high[j] - low[j])
-            row = np.nanargmax(away)
-            if away[row] > math.sqrt(len(values)) or np.mean(away > 1.0) > _SHARE:
-                farthest[variables[j]] = float(values[row, j])
+                away = np.abs(2.0 * ends - low[j] - high[j]) / (high[j] - low[j])
+            share = np.mean((values[:, j] < low[j]) | (values[:, j] > high[j]))
+            if away.max() > math.sqrt(len(values)) or share > _SHARE:
+                farthest[variables[j]] = float(ends[away.argmax()])
         return farthest
 
     def warn_of(self, far: Mapping[Variable, float]) -> None:
