@@ -225,7 +225,7 @@ def axes_figure(
 
 
 def _groups(labels: Sequence[Any] | None, n: int) -> list[tuple[str, NDArray[np.bool_], str]]:
-    """Return the name, the rows and the colour of each class; without labels of all n rows."""
+    """Return the name, the rows and the colour of each class; without labels, of all n rows."""
     if labels is None:
         return [("rows", np.ones(n, dtype=bool), FRAME)]
     if len(labels) != n:

@@ -743,8 +743,9 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
     log_odds = _odds(walk, contrast, list(subsets))
     terms: list[Contribution] = []
     for step in steps:
-        # Where the addend has no parents (None), the finding adds its likelihoods to the prior. A
-        # list of one entry, or of one for each item of a vector of counts.
+        # Where the addend is the same whatever else is observed (its parents are None), the finding
+        # adds its likelihoods to the prior. A list of one entry, or of one for each item of a
+        # vector of counts.
         alone, arcs = contrast.shift(walk.prior, step.logs).tolist(), {}
         if odds_of_subsets := [log_odds[subset] for subset in _subsets(step.addend, row)]:
             with np.errstate(invalid="ignore"):

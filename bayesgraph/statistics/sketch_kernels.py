@@ -1,8 +1,8 @@
 """Updates of Greenwald-Khanna quantile summaries, for all features of a table.
 
-A tuple is stored as a row of an array: the tuple's value; the minimum of the values that it counts;
-the weight of the rows equal to the tuple's value (own); the maximum by which the rank of the value
-may be higher (delta); and the weight of each class, whose sum is g.
+A tuple is stored as a row of an array: the tuple's value; the minimum of the values that it counts
+(but for those that faded); the weight of the rows equal to the tuple's value (own); the maximum by
+which the rank of the value may be higher (delta); and the weight of each class, whose sum is g.
 """
 
 from __future__ import annotations

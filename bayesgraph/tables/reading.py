@@ -646,13 +646,15 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
         budget.take(cells * 8 + max(group.total_byte_size, 0), f"{cells:,} cells")
     # Columns of text, which are read as categories.
     texts = []
-    for i in range(len(file.schema)):
-        leaf = file.schema.column(i)
+    flat = {field.name for field in file.schema_arrow if not arrow().types.is_nested(field.type)}
+    leaves = [file.schema.column(i) for i in range(len(file.schema))]
+    n_leaves = Counter(leaf.path for leaf in leaves)
+    for i, leaf in enumerate(leaves):
         # Parquet keeps text, and decimals of many digits, as arrays of bytes.
         if leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type == "DECIMAL":
             continue
-        # Repeated values are those of lists, and deeper definitions those of structures.
-        if leaf.max_repetition_level == 0 and leaf.max_definition_level <= 1:
+        # Not those of lists and structures. (A column may be called as a field within another.)
+        if leaf.path in flat and n_leaves[leaf.path] == 1:
             texts.append(leaf.path)
             continue
         # Text in lists and structures is decoded at once: any value may be as long as all of them.

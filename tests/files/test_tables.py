@@ -373,6 +373,18 @@ def test_parquet_keeps_the_types_of_columns(tmp_path):
     assert found.schema.types == table.drop_columns("words").schema.types
 
 
+@pytest.mark.parametrize(("outer", "inner"), [(False, True), (True, False), (True, True)])
+def test_texts_in_structures_of_a_parquet_file_are_read(tmp_path, outer, inner):
+    structure = pa.struct([pa.field("a", pa.string(), nullable=inner)])
+    fields = [pa.field("s", structure, nullable=outer), pa.field("s.a", pa.string())]
+    columns = {"s": [{"a": "x"}, {"a": "y"}], "s.a": ["z", None]}
+    # A column may be called as the field within the other.
+    for n in (1, 2):
+        table = pa.table(columns, pa.schema(fields)).select(range(n))
+        pq.write_table(table, tmp_path / "t.parquet")
+        assert bg.read_table(tmp_path / "t.parquet").to_pydict() == table.to_pydict()
+
+
 def test_a_parquet_file_that_repeats_a_text_takes_no_more_than_the_limit(tmp_path):
     codes = pa.array([0] * 20_000, pa.int32())
     data = parquet(a=pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 100_000])))

@@ -246,8 +246,9 @@ class Rows:
     def curvature(self, model: Effects, impurity: float = 0.0) -> Floats:
         """Return the weighted sum of P (1 - P) over the rows in each cell, (n_cells, n_classes).
 
-        Where predictions are surer than `impurity`, the weighted mean over the rows of the sum of
-        P (1 - P) over the classes, they are mixed with the prior of the labels until they are not.
+        If all predictions together are surer than `impurity`, the weighted mean over the rows of
+        the sum of P (1 - P) over the classes, they are mixed with the prior of the labels until
+        they are not.
         """
         # P, and 1 - P for the label, of which P (1 - P) is the same; so is the prior.
         each = np.abs(self.residuals(model)[0] / self.weights[:, None])

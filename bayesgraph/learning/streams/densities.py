@@ -538,7 +538,8 @@ def value_groups(
     Returns
     -------
     keys : ndarray of int, shape (n_values,)
-        Keys of the frequent values, ascending.
+        Keys of the frequent values that are in a group, ascending. Those whose weight has faded to
+        less than a row are among all others.
     places : ndarray of int, shape (n_values,)
         The group of each value.
     counts : ndarray, shape (n_groups + 1, n_classes)
@@ -547,14 +548,15 @@ def value_groups(
     """
     keys, weights = sketch.listed()
     n, k = weights.shape
-    places = np.zeros(n, dtype=np.int64)
+    places = np.full(n, -1, dtype=np.int64)
     rounded = np.rint(weights)  # MODL needs factorials, so whole counts
     # The cells of the table: value, class and count of each.
     grouping = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, rounded.ravel())
     for group, values in enumerate(grouping.groups):
         places[values] = group
-    # At least one group if there are values.
-    counts = np.zeros((max(1, len(grouping.groups)) if n else 0, k))
+    # Values of no rounded weight are in no group.
+    keys, weights, places = keys[places >= 0], weights[places >= 0], places[places >= 0]
+    counts = np.zeros((len(grouping.groups), k))
     np.add.at(counts, places, weights)
     others = np.maximum(sketch.totals - weights.sum(axis=0), 0.0)
     return keys, places, np.concatenate([counts, others[None]])

@@ -459,6 +459,18 @@ def test_states_and_groups_are_looked_up():
     np.testing.assert_array_equal(again_out[:, :, 1:], out[:, :, 1:])
 
 
+def test_a_value_that_has_faded_is_among_all_others():
+    sketch = FrequentValues(2, size=25)
+    keys = np.repeat([1, 2, 3], [60, 60, 4])
+    sketch.absorb(keys, (keys > 1).astype(np.int64), np.empty(0))
+    listed, places, _ = value_groups(sketch)
+    assert (listed.tolist(), places.tolist()) == ([1, 2, 3], [0, 1, 1])
+    sketch.fade(0.1)
+    listed, places, counts = value_groups(sketch)
+    assert (listed.tolist(), places.tolist()) == ([1, 2], [0, 1])
+    np.testing.assert_allclose(counts, [[6.0, 0.0], [0.0, 6.0], [0.0, 0.4]])
+
+
 @pytest.mark.parametrize("method", ["modl", "smooth"])
 def test_a_long_stream_needs_no_table_of_factorials(method):
     # Twenty million rows: a table of their factorials would outgrow the model a hundred times.
