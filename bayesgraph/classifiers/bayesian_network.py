@@ -95,7 +95,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         Maximum number of random trees, only for the structure "auto". Of more than 2,000 rows there
         are fewer trees, with larger leaves, or none, where held-out rows are enough to say that
         this costs less than 1 % of the loss. With 0, with fewer than two informative features, or
-        if the trees would have a weight of less than 0.05, `network_` is a BayesianNetwork, else a
+        if the trees would have a weight of less than 0.05, `network_` is a BayesianNetwork, else an
         Ensemble of that network and a network of the trees. The trees have at most two
         million leaves, and their different distributions at most 32 MB: where rows are many, leaves
         keep more rows.

@@ -235,10 +235,8 @@ def joined_classes(sources: Mapping[str, Any]) -> NDArray[Any]:
         )
     parts = [np.asarray(part) for part in sources.values()]
     if any(part.dtype.kind == "O" for part in parts):
-        values = sorted(set().union(*(part.tolist() for part in parts)))
-        classes = np.empty(len(values), dtype=object)
-        classes[:] = values  # tuples stay single values
-        return classes
+        # Text that is kept as objects.
+        return np.array(sorted(set().union(*(part.tolist() for part in parts))), dtype=object)
     return np.unique(np.concatenate(parts))
 
 

@@ -42,7 +42,7 @@ def probabilities(text: str, shape: Sequence[int], budget: files.Budget) -> Floa
     """Return the table of a list with numbers, and with other signs for whole rows.
 
     ``#1`` stands for a row with all probability on the state of that index, and ``@imposs`` in the
-    place of all numbers of a row for a condition that never occurs: that row is NaN.
+    place of each number of a row for a condition that never occurs: that row is NaN.
 
     Raises
     ------
@@ -64,7 +64,13 @@ def probabilities(text: str, shape: Sequence[int], budget: files.Budget) -> Floa
             raise blocks.TableError(match.start(), message)
         return " ".join("1" if state == code else "0" for state in range(n_states))
 
-    return blocks.nested_numbers(_STATE.sub(row, _IMPOSSIBLE.sub("nan", text)), shape)
+    numbers = _IMPOSSIBLE.sub("nan", _STATE.sub(row, text))
+    try:
+        return blocks.nested_numbers(numbers, shape)
+    except blocks.TableError as error:
+        # The place is one in `numbers`: here it is the begin of the same line in the text.
+        lines = text.split("\n")[: numbers.count("\n", 0, error.at)]
+        raise blocks.TableError(sum(len(line) + 1 for line in lines), str(error)) from None
 
 
 def codes_of(text: str, cards: Sequence[int], code: Callable[[str], int]) -> NDArray[np.intp]:

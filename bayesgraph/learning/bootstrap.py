@@ -234,7 +234,10 @@ def _directions(
 
 
 def _named(shares: Floats, names: Sequence[Name]) -> tuple[dict[Arc, float], dict[Arc, float]]:
-    """Return the shares of arcs and of edges by names, the highest first."""
+    """Return the shares of arcs and of edges by names.
+
+    Edges are in descending order of their shares, and arcs in the order of their edges.
+    """
     of_arcs, of_edges = shares
     # Pairs of columns that some sample links, each once.
     pairs = map(tuple, np.argwhere(np.triu(of_edges)).tolist())

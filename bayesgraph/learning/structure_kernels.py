@@ -1,4 +1,4 @@
-"""Loops over pairs of columns: their information, and spanning trees."""
+"""Loops over pairs of columns: information, scores of one more parent, and spanning trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waterfall chart of log odds: from the prior to the total, with a bar for each finding.
+"""Waterfall chart of log odds, with a bar for each finding, and curves of effects on log odds.
 
 A finding is the observed value of a variable.
 """
@@ -226,8 +226,8 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in shown)
     curves = sorted(np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES].tolist())
     # All panels of single features have the same limits, from the largest effect.
-    single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
-    top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
+    single = [np.abs(t.log_odds[..., curves]) for t in shown if not _is_pair(t)]
+    top = 1.08 * max([1e-3, *(float(effect.max(initial=0.0)) for effect in single)])
     n_columns = min(_COLUMNS, len(shown))
     n_rows = math.ceil(len(shown) / n_columns)
     figure = style.new_figure(max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9)

@@ -355,9 +355,8 @@ class Smoothing:
 
         Classes lie along the first axis; `count` and `comoment` are as for `covariance`.
         """
-        full = np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape))
         # Classes without rows have no mean that costs a degree of freedom.
-        rows = full - self.ddof * (full > 0)
+        rows = count - self.ddof * (count > 0)
         return safe_divide(comoment.sum(axis=0, keepdims=True), rows.sum(axis=0, keepdims=True))
 
 

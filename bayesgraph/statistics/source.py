@@ -414,7 +414,7 @@ def sliced(table: Table, weights: Floats, n_rows: int | None) -> Iterator[tuple[
 
 
 def checked_weights(sample_weight: ArrayLike | None, n_rows: int, *, first: bool = True) -> Floats:
-    """Return weights of shape (n_rows,), or an empty array if every row weighs 1.
+    """Return weights of shape (n_rows,); an empty array if none are given, so that each is 1.
 
     Raises
     ------

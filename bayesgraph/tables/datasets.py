@@ -651,11 +651,11 @@ def check_same_names(
         if columns is not None:
             lacking, added = lacking & set(columns), added & set(columns)
         if lacking or added:
-            what = "it lacks" if lacking else "only it has"
+            what = "lacks" if lacking else "also has"
             raise errors.FileFormatError(
-                f"{path}: expected the columns of the other files; {what} "
+                f"{path}: expected the columns of {files[0][0]}; it {what} "
                 f"{errors.quoted(sorted(lacking or added))}. Give the columns that all files have "
-                "by columns=, or leave out the file."
+                "by columns=, or leave out one of the files."
             )
 
 

@@ -261,6 +261,17 @@ def test_functions() -> None:
     assert net.query("Alarm")["Present"] == pytest.approx(0.125)
 
 
+@pytest.mark.parametrize("wrong", ["#7", "0.2, 0..5"])
+def test_signs_before_what_is_wrong_do_not_move_its_line(wrong: str) -> None:
+    signs = "@imposs, @imposs,\n"
+    begin = OLD_NETICA.index("(0.125")
+    end = OLD_NETICA.index("};", begin)
+    text = f"{OLD_NETICA[:begin]}({signs}{wrong},\n0.5, 0.5);\n{OLD_NETICA[end:]}"
+    line = text[: text.index(wrong)].count("\n") + 1
+    with pytest.raises(FileFormatError, match=f"line {line}: the probs of 'B'"):
+        parse_dne(text)
+
+
 def test_levels_are_intervals_or_values() -> None:
     message = (
         r"Ask with evidence=\{'Speed': '\[10, 20.5\)', 'Sinks': '\[5, 10\)', 'Type': 't2', "

@@ -1,5 +1,7 @@
 """Figures of shapes: steps over intervals, bars of categories, cells of pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,14 @@ def fitted(n_classes=2, **options):
 
 def panels(figure):
     return {axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_title(loc="left")}
+
+
+def test_a_pair_alone_is_drawn():
+    shapes = fitted()
+    pairs = [term for term in shapes.terms if len(term.variables) == 2]
+    figure = bg.plot(replace(shapes, terms=tuple(pairs[:1])))
+    figure.canvas.draw()
+    assert len(panels(figure)) == 1
 
 
 def test_steps_bars_and_cells_are_the_terms():

@@ -123,7 +123,7 @@ def test_a_file_with_other_columns_is_named(tmp_path, kind):
         bg.open_dataset(folder)
     assert rows(bg.open_dataset(folder, columns=["x"])) == {"x": [1, 1]}
     (tmp_path / "d" / f"p2.{kind}").rename(tmp_path / "d" / f"p0.{kind}")
-    with pytest.raises(FileFormatError, match=r"p1.*only it has 'k'"):
+    with pytest.raises(FileFormatError, match=r"p1.*of .*p0.*it also has 'k'"):
         bg.open_dataset(folder)
     with pytest.raises(UnknownVariableError, match="columns="):
         bg.open_dataset(folder, columns=["x", "kk"])
