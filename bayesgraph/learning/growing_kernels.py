@@ -82,12 +82,12 @@ def _observed(
 def _states(
     codes: Codes, mass: Floats, labels: Codes, n_codes: int, n_classes: int
 ) -> tuple[Floats, Floats]:
-    """Return the class weights of each state, and its number of rows."""
-    counts, size = np.zeros((n_codes, n_classes)), np.zeros(n_codes)
+    """Return the class weights of each state, and its number of rows; those without come last."""
+    counts, size = np.zeros((n_codes + 1, n_classes)), np.zeros(n_codes + 1)
     for i in range(len(codes)):
-        if codes[i] >= 0:
-            counts[codes[i], labels[i]] += mass[i]
-            size[codes[i]] += 1.0
+        at = codes[i] if codes[i] >= 0 else n_codes
+        counts[at, labels[i]] += mass[i]
+        size[at] += 1.0
     return counts, size
 
 
@@ -234,17 +234,16 @@ def error_split(
     for j in range(len(codes)):
         code = codes[j]
         counts, size = np.empty((0, n_classes)), np.empty(0)
+        sorted_rows = order[j]
         if is_number[j]:
-            sorted_rows = order[j]
             first = _observed(code, sorted_rows, mass, labels, whole, observed)
             last, n_missing = len(sorted_rows) - 1, float(first)  # missing values come first
         else:
-            sorted_rows = order[j]
             counts, size = _states(code, mass, labels, n_codes[j], n_classes)
             observed[:] = 0.0
             for s in range(n_codes[j]):
                 observed += counts[s]
-            n_missing = len(labels) - size.sum()
+            n_missing = size[-1]
             # Of two states, one is split from the other.
             first, last = (1 if n_codes[j] == 2 else 0), n_codes[j]
         left[:] = 0.0
@@ -472,18 +471,12 @@ def chi_squared_splits(
     log_ps, gains = np.zeros(n_features), np.zeros(n_features)
     facts = np.zeros((n_features, 3), dtype=np.int64)
     for j in range(n_features):
-        n = n_codes[j]
         # The last category is that of missing values.
-        table, size = np.zeros((n + 1, n_classes)), np.zeros(n + 1)
-        for i in range(len(labels)):
-            code = codes[j, i]
-            at = code if code >= 0 else n
-            table[at, labels[i]] += mass[i]
-            size[at] += 1.0
+        table, size = _states(codes[j], mass, labels, n_codes[j], n_classes)
         branch_of[j] = -1
         occurring = np.flatnonzero(size > 0.0)
         counts = table[occurring]
-        floating = len(occurring) - 1 if size[n] > 0.0 else -1
+        floating = len(occurring) - 1 if size[-1] > 0.0 else -1
         group = np.empty(len(occurring), dtype=np.int64)
         merge_categories(counts, is_number[j], floating, log_alpha, min_weight, group)
         # The missing values are a group of their own, as no category comes after them; the test
