@@ -544,8 +544,8 @@ class DatasetSource(CountSource):
         # Number of missing values by column, of those that a pass has read.
         self._missing = dict(missing or {})
         self._dataset, self._rows, self.n_rows = dataset, rows, n_rows
-        self._all = self._order
-
+        # All columns in the order in which they are encoded: the features, then the target.
+        self._all = self.features if target is None else (*self.features, target)
         # Called with variables, it returns the runs of the dataset encoded by them. It has no
         # reference to this object, which would keep the files of the cache.
         self._read = partial(_encoded_runs, dataset, rows)
@@ -616,9 +616,9 @@ class DatasetSource(CountSource):
 
     def sample(self, n_rows: int | None = None) -> TableSource:
         """Return a source of about `n_rows` of the rows, held in memory; see `TableSource`."""
-        names = list(self._rows.columns_of(self._order))
+        names = list(self._rows.columns_of(self._all))
         rows = sampled_rows(self._dataset, names, self.n_rows, self._rows, size=n_rows)
-        table, weights = self._rows.encoded(rows, self._order)
+        table, weights = self._rows.encoded(rows, self._all)
         return TableSource(table, self.target, weights if len(weights) else None)
 
     def warn_of_columns(
@@ -632,9 +632,9 @@ class DatasetSource(CountSource):
 
         Arguments are those of `tables.warn_of_columns`.
         """
-        rows = self._dataset.tables(self._rows.columns_of(self._order))  # no pass to report
+        rows = self._dataset.tables(self._rows.columns_of(self._all))  # no pass to report
         run = next(tables.in_runs(map(self._rows.kept, rows)))
-        first, _ = self._rows.encoded(run, self._order)
+        first, _ = self._rows.encoded(run, self._all)
 
         def examined(table: Table) -> tuple[tables.Examined, tables.Labels | None]:
             """Return the features of some rows, and their classes if there are any."""
@@ -674,13 +674,13 @@ class DatasetSource(CountSource):
         """Yield all rows in blocks with their weights, read anew; see `TableSource`."""
         # What is read are functions that encode a run when they are called, in several threads.
         read = self._read if self._cached is None else self._cached.runs
-        for table, weights in in_order(call, read(self._order)):
+        for table, weights in in_order(call, read(self._all)):
             yield from sliced(table, weights, n_rows)
 
     def _collected(self, request: Request) -> Any:
         """Return the summary of a pass, which also counts missing values not counted before."""
         wanted = needed_by(request)
-        variables = tuple(v for v in self._order if v in wanted)
+        variables = tuple(v for v in self._all if v in wanted)
         new = self._uncounted(variables)
         if self._cached is not None:
             counted = tables.summed(partial(_counted, request, new), self._cached.runs(variables))
@@ -688,12 +688,6 @@ class DatasetSource(CountSource):
             counting = partial(_counted_run, self._rows, variables, request, new)
             counted = self._dataset.reduce(counting, self._rows.columns_of(variables), self._rows)
         return self._note(counted).summaries[request]
-
-    @property
-    def _order(self) -> tuple[Variable, ...]:
-        """All columns in the order in which they are encoded: the features, then the target."""
-        target = () if self.target is None else (self.target,)
-        return (*self.features, *target)
 
 
 # A count source that has the rows too.
