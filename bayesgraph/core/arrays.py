@@ -275,6 +275,16 @@ def whole(counts: Iterable[float]) -> list[float]:
     return [int(count) if float(count).is_integer() else count for count in counts]
 
 
+def joint_states(codes: Sequence[Any], cards: Sequence[int], n_rows: int) -> NDArray[np.intp]:
+    """Return the number of the joint state of some variables in each row, the last one fastest.
+
+    Without variables there is one joint state. No code is missing.
+    """
+    if not codes:
+        return np.zeros(n_rows, dtype=np.intp)
+    return np.asarray(np.ravel_multi_index(codes, cards))
+
+
 def extremes(values: Floats) -> tuple[Floats, Floats]:
     """Return the least and the greatest number of each column, shape (n_columns,) each.
 

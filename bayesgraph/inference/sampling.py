@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats, random_generator, whole_number
+from bayesgraph.core.arrays import Floats, joint_states, random_generator, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import check_memory
@@ -237,7 +237,7 @@ class WeightedSamples(Displayed):
         columns = [self._column(target, Discrete) for target in targets]
         shape, codes = [v.cardinality for v, _ in columns], [column for _, column in columns]
         # The cell of the flattened joint table in which each sample is.
-        cells = np.ravel_multi_index(codes, shape) if codes else np.zeros(self.n_samples, np.intp)
+        cells = joint_states(codes, shape, self.n_samples)
         size = math.prod(shape)
         share = np.bincount(cells, weights=self.weights, minlength=size)
         p = share / share.sum()  # the sum is one, but for rounding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from bayesgraph.core.arrays import Floats, random_generator, whole_number
+from bayesgraph.core.arrays import Floats, joint_states, random_generator, whole_number
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, NotConvergedWarning, UnsupportedModelError, warn
 from bayesgraph.core.evidence import Evidence
@@ -394,12 +395,11 @@ def weighted_statistics(
     observed = tuple(v for v in family.discrete if v not in scope)
     axes = (*observed, *scope)
     n_rows, n_open = posterior.shape
-    n_observed = int(np.prod([v.cardinality for v in observed], dtype=np.intp))
+    cards = [v.cardinality for v in observed]
+    n_observed = math.prod(cards)
     size = n_observed * n_open
-    # The configuration of the observed variables in each row.
-    index = np.zeros(n_rows, dtype=np.intp)
-    for variable in observed:  # a missing value counts as state 0
-        index = index * variable.cardinality + np.maximum(columns[variable], 0)
+    # The configuration of the observed variables in each row; a missing value counts as state 0.
+    index = joint_states([np.maximum(columns[v], 0) for v in observed], cards, n_rows)
     if family.continuous:
         values = np.stack([columns[v] for v in family.continuous], axis=1)
         # A row counts once for each configuration of the open variables that it may have.

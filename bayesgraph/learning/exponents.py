@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, gammaln
 
-from bayesgraph.core.arrays import Floats, log_of, log_sum_exp
+from bayesgraph.core.arrays import Floats, joint_states, log_of, log_sum_exp
 from bayesgraph.core.errors import DataError, ModelError, UnsupportedModelError
 from bayesgraph.core.variables import Binned, Discrete, Variable
 from bayesgraph.learning.growing import CodedColumns, GainRatio, Limits, entropy, grow_tree
@@ -927,11 +927,10 @@ def _log_terms(cpds: Sequence[Any], source: RowSource, target: Discrete) -> LogT
                 "Make intervals of numbers with discretizer=."
             )
         others = [p for p in cpd.scope if p != target and isinstance(p, Discrete)]
-        columns = [table.column(v).astype(np.int64) for v in others]
+        columns = [table.column(v) for v in others]
         # The number of the configuration, in the order of the rows of the table.
-        flat = np.zeros(table.n_rows, dtype=np.int64)
-        for variable, column in zip(others, columns, strict=True):
-            flat = flat * variable.cardinality + column
+        states = [np.maximum(column, 0) for column in columns]
+        flat = joint_states(states, [v.cardinality for v in others], table.n_rows)
         codes.append(np.where(np.min(columns, axis=0) < 0, -1, flat))
         # All axes but the class are flattened, shape (n, n_classes).
         logs = log_of(cpd.values)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import LOG_2PI, Floats, log_sum_exp
+from bayesgraph.core.arrays import LOG_2PI, Floats, joint_states, log_sum_exp
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.variables import Continuous, Discrete, Variable
@@ -261,10 +261,8 @@ class _Term:
         A missing parent counts as state 0.
         """
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
-        if not discrete:
-            return np.zeros(len(part.labels), dtype=np.intp)
         codes = [np.maximum(part.table.column(p), 0) for p in discrete]
-        return np.asarray(np.ravel_multi_index(codes, [p.cardinality for p in discrete]))
+        return joint_states(codes, [p.cardinality for p in discrete], len(part.labels))
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.arrays import Floats, joint_states, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import Factor, TableFamily, align
@@ -137,10 +137,7 @@ class TableCPD(base.CPD):
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
         shares = self.values.reshape(-1, self.variable.cardinality)
-        if not self.parents:
-            return base.draw_states(shares, np.zeros(n, dtype=np.intp), random)
-        codes = [parents[parent] for parent in self.parents]
-        row = np.ravel_multi_index(codes, self.values.shape[:-1])
+        row = joint_states([parents[p] for p in self.parents], self.values.shape[:-1], n)
         return base.draw_states(shares, row, random)
 
     def describe(self, max_rows: int, max_columns: int) -> base.Description:
