@@ -24,7 +24,7 @@ from bayesgraph.models import (
     TreesCPD,
     quantile_edges,
 )
-from bayesgraph.statistics import safe_divide
+from bayesgraph.statistics import counts_of, safe_divide
 from bayesgraph.tables import Table
 
 # ----------------------------------------------- Tables as integer codes, on which trees are grown
@@ -183,7 +183,7 @@ def divided(node: Node, split: Split) -> list[Node]:
     branch = split.branch_of[code] if len(split.branch_of) else 1 * (code > split.between[0])
     branch = np.where(code < 0, split.missing, branch)  # -1: to all branches
     has_value = branch >= 0
-    weights = np.bincount(branch[has_value], node.mass[has_value], split.n_branches)
+    weights = counts_of(branch, split.n_branches, node.mass)
     portions = weights / weights.sum()
     nodes = []
     for b, portion in enumerate(portions.tolist()):
@@ -692,9 +692,8 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
     """
     column = table.column(variable)
     if isinstance(variable, Discrete):
-        observed = column >= 0
         n = variable.cardinality
-        counts = np.bincount(column[observed], weights[observed], minlength=n) + 1.0 / n
+        counts = counts_of(column, n, weights) + 1.0 / n
         return TableCPD(variable, counts / counts.sum())
     assert isinstance(variable, Continuous)  # vectors of counts are no roots
     observed = ~np.isnan(column)

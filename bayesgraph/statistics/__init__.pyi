@@ -38,6 +38,7 @@ from .requests import Samples as Samples
 from .requests import Singles as Singles
 from .requests import Totals as Totals
 from .requests import check_cells as check_cells
+from .requests import counts_of as counts_of
 from .requests import group_comoments as group_comoments
 from .requests import safe_divide as safe_divide
 from .sketches import CELL_METHODS as CELL_METHODS

@@ -405,6 +405,16 @@ def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), 0.0)
 
 
+def counts_of(codes: NDArray[np.signedinteger], n_states: int, weights: Floats) -> Floats:
+    """Return the weight of the rows in each state; a code is -1 where it is missing.
+
+    `weights` is empty if every row weighs 1.
+    """
+    there = codes >= 0
+    row_weights = weights[there] if len(weights) else None
+    return np.bincount(codes[there], row_weights, n_states).astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class GroupMoments:
     """Moments of each column within each group of rows.
@@ -554,7 +564,7 @@ class PairMoments(GroupMoments):
         """Return the moments of all pairs of columns; arguments as in `GroupMoments.collect`."""
         # Without columns there are counts alone.
         if not values.shape[1] and not len(weights):
-            count = np.bincount(group[group >= 0], minlength=n_groups).astype(np.float64)
+            count = counts_of(group, n_groups, weights)
             none, nothing = np.empty((n_groups, 0, 1)), np.empty((n_groups, 0, 0))
             return cls(count[:, None, None], none, none, nothing)
         # The sums of a matrix product depend on the number of threads; a model must not.

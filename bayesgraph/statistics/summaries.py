@@ -275,12 +275,9 @@ class SinglesSummary(requests.Additive):
         if layout.discrete:
             codes = _codes(table, layout.discrete)
             counting_kernels.count_singles(codes, group, weights, layout.start[:-1], counts)
-        has_group = group >= 0
-        row_weights = weights[has_group] if len(weights) else None
-        totals = np.bincount(group[has_group], row_weights, minlength=n_groups).astype(np.float64)
         values = column_values(table, layout.continuous)
         moments = GroupMoments.collect(values, group, n_groups, weights)
-        return cls(request, totals, counts, moments)
+        return cls(request, requests.counts_of(group, n_groups, weights), counts, moments)
 
     @cached_property
     def at(self) -> _Columns:
@@ -999,9 +996,6 @@ class HistogramsSummary(LeafSummary):
     ) -> HistogramsSummary:
         """Return the histograms of a table; `weights` is empty if every row weighs 1."""
         group, n_groups = group_codes(table, request.given)
-        has_group = group >= 0
-        weight = weights[has_group] if len(weights) else None
-        totals = np.bincount(group[has_group], weight, minlength=n_groups).astype(np.float64)
         n_bins = int(request.starts[-1])
         counts = np.zeros((n_bins, n_groups))
         low, high = np.full(n_bins, np.inf), np.full(n_bins, -np.inf)
@@ -1012,7 +1006,7 @@ class HistogramsSummary(LeafSummary):
             counting_kernels.count_bins(
                 column, group, weights, edges, counts[a:b], low[a:b], high[a:b]
             )
-        return cls(request, totals, counts, low, high)
+        return cls(request, requests.counts_of(group, n_groups, weights), counts, low, high)
 
     def __add__(self, other: HistogramsSummary) -> HistogramsSummary:
         return HistogramsSummary(

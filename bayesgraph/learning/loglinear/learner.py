@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -22,7 +23,7 @@ from bayesgraph.learning.loglinear.trees import grow_trees
 from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models import BayesianNetwork, TableCPD, Trees, TreesCPD
-from bayesgraph.statistics import RowSource
+from bayesgraph.statistics import RowSource, counts_of
 
 # ----- Conversion of a log-linear model over a tree of cliques to the tables of a Bayesian network
 
@@ -300,10 +301,7 @@ def _conditional_shares(
             scope = (*above[first:], j)
             grid = Grid(scope, tuple(views[i].paired for i in scope))
             cells = grid.rows(sample.codes)
-            observed = cells >= 0
-            n_cells = int(np.prod(grid.shape))
-            weights = np.bincount(cells[observed], sample.weights[observed], n_cells)
-            counts = weights.reshape(grid.shape)
+            counts = counts_of(cells, math.prod(grid.shape), sample.weights).reshape(grid.shape)
             conditional = (counts + conditional) / (counts.sum(axis=-1, keepdims=True) + 1.0)
         # From groups to states: of the feature, and then of its parents.
         of_states = conditional[..., view.paired] * (view.share / group_share[view.paired])

@@ -21,6 +21,7 @@ from bayesgraph.learning.information import conditional_mutual_information
 from bayesgraph.learning.loglinear.terms import Groups, Terms, View, merged_view, view_of
 from bayesgraph.learning.loglinear.training import Rows
 from bayesgraph.models import TableCPD
+from bayesgraph.statistics import counts_of
 
 Codes = NDArray[np.signedinteger]
 # The merged interval of each state of each feature, ascending; the states of others stay apart.
@@ -219,7 +220,7 @@ class Sample:
         rows = order[starts]
         distinct = np.ascontiguousarray(codes[rows])
         views = tuple(
-            view_of(v, _counts(column, merged_mass, v.cardinality))
+            view_of(v, counts_of(column, v.cardinality, merged_mass))
             for v, column in zip(features, distinct.T, strict=True)
         )
         return cls(views, distinct, labels[rows].astype(np.intp), merged_mass, sizes, n_classes)
@@ -252,12 +253,13 @@ class Sample:
         if d <= most:
             return np.arange(d)
         groups = regrouped(self.codes, [view.paired for view in self.views])
-        size, observed = int(groups.max()) + 1, groups >= 0
+        size = int(groups.max()) + 1
         # Cells of one table of shape (feature, 1, group, class): a condition of one state.
         cells = (np.arange(d) * size + groups) * self.n_classes + self.labels[:, None]
+        cells[groups < 0] = -1
         weights = np.broadcast_to(self.weights[:, None], cells.shape)
-        totals = np.bincount(cells[observed], weights[observed], d * size * self.n_classes)
-        counts: Floats = totals.astype(np.float64).reshape(d, 1, size, self.n_classes)
+        totals = counts_of(cells, d * size * self.n_classes, weights)
+        counts = totals.reshape(d, 1, size, self.n_classes)
         # Half the degrees of freedom: the mean of n I(X; C), in nats, if they are independent.
         chance = (np.array([view.n_paired for view in self.views]) - 1) * (self.n_classes - 1) / 2
         gains = conditional_mutual_information(counts) * counts.sum(axis=(1, 2, 3)) - chance
@@ -321,9 +323,3 @@ def regrouped(codes: Codes, groups: Sequence[NDArray[np.integer]]) -> Codes:
     for j, group in enumerate(groups):
         places[:, j] = np.append(group, -1)[codes[:, j]]  # the code -1 picks the last entry, -1
     return places
-
-
-def _counts(codes: Codes, weights: Floats, n_states: int) -> Floats:
-    """Return the total weight of the rows in each state."""
-    there = codes >= 0
-    return np.bincount(codes[there], weights[there], n_states).astype(np.float64)
