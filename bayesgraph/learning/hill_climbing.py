@@ -352,7 +352,11 @@ class Climber:
             if not len(arcs):
                 break
             p, c = arcs[self._random.integers(len(arcs))].tolist()
-            kind = REVERSE if self._random.random() < 0.5 and self._reversible(p, c) else DROP
+            # Another path from p to c would close a cycle with the arc c -> p.
+            detour = any(self._paths[p, q] for q in self.parents[c] if q != p)
+            # Nor may p have too many parents, or the arc c -> p be ruled out.
+            fixed = detour or self._full[p] or self.changes[ADD, c, p] == -np.inf
+            kind = DROP if self._random.random() >= 0.5 or fixed else REVERSE
             gain = float(self.changes[DROP, p, c])
             # A reversal removes an arc and adds the opposite one, for two different children.
             if kind == REVERSE:
@@ -360,13 +364,6 @@ class Climber:
             total += gain / self._unit
             self._refresh(self._apply((gain, kind, p, c)))
         return total
-
-    def _reversible(self, p: int, c: int) -> bool:
-        """Return whether the arc p -> c can be reversed."""
-        # Another path from p to c would close a cycle with the arc c -> p.
-        detour = any(self._paths[p, q] for q in self.parents[c] if q != p)
-        # Nor may p have too many parents, or the arc c -> p be ruled out.
-        return not (detour or self._full[p]) and bool(self.changes[ADD, c, p] > -np.inf)
 
     def _start(self) -> None:
         """Compute the gain of each arc alone, and of the changes of the first graph."""
