@@ -109,7 +109,7 @@ def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
     begins = np.zeros(n_bins, dtype=np.bool_)
     begins[0] = True
     stack = np.empty((n_bins + 1, 2), dtype=np.int64)
-    stack[0, 0], stack[0, 1] = 0, n_bins
+    stack[0] = 0, n_bins
     depth = 1
     while depth:
         depth -= 1
@@ -136,8 +136,8 @@ def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
             begins[at] = True
             # One interval was taken from the stack before two non-empty ones are put there: they
             # fit.
-            stack[depth, 0], stack[depth, 1] = a, at
-            stack[depth + 1, 0], stack[depth + 1, 1] = at, b
+            stack[depth] = a, at
+            stack[depth + 1] = at, b
             depth += 2
     return begins
 
@@ -255,8 +255,7 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
         total += cost[b]
     for b in range(n_bins - 1):
         delta[b] = interval_cost(sums, table, b, b + 2) - cost[b] - cost[b + 1]
-    for leaf in range(size):
-        minimum[size + leaf] = leaf
+    minimum[size:] = np.arange(size)
     for node in range(size - 1, 0, -1):
         one, other = minimum[2 * node], minimum[2 * node + 1]
         minimum[node] = other if delta[other] < delta[one] else one
@@ -322,16 +321,6 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
     # The last interval is the one before n_bins.
     after = np.full(n_bins, n_bins)
     before = np.full(n_bins + 1, -1)
-    count = 0
-    last = 0
-    for b in range(n_bins):
-        if begins[b]:
-            count += 1
-            if b:
-                after[last] = b
-                before[b] = last
-            last = b
-    before[n_bins] = last
     # Indexed by the first bin of an interval: its cost, the change in cost by each move, and the
     # bin at which the move splits.
     cost = np.empty(n_bins)
@@ -339,10 +328,12 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
     cut = np.empty((n_bins, 4), dtype=np.int64)
     # Additional intervals by each move: split; merge two; re-split two; merge three into two.
     growth = np.array([1, -1, 0, -1])
-    b = 0
-    while b < n_bins:
-        cost[b] = interval_cost(sums, table, b, after[b])
-        b = after[b]
+    ends = np.append(np.flatnonzero(begins), n_bins)
+    count = len(ends) - 1
+    for i in range(count):
+        a, b = ends[i], ends[i + 1]
+        after[a], before[b] = b, a
+        cost[a] = interval_cost(sums, table, a, b)
     # Range of first bins whose changes are to be computed (again).
     stale_from, stale_to = 0, n_bins
     # Rounding errors grow with the weight: the tolerance prevents moves that repeat in a cycle.
@@ -457,7 +448,7 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
                 one, minimum = i, delta[i, nearest[i]]
         other = nearest[one]
         one, other = min(one, other), max(one, other)
-        merges[count, 0], merges[count, 1] = one, other
+        merges[count] = one, other
         total += minimum
         cost[one] += cost[other] + minimum
         sums[one] += sums[other]

@@ -208,9 +208,7 @@ def pair_gains(
     """
     n_rows, n_features = groups.shape
     n_classes = residuals.shape[1]
-    largest = 0
-    for j in range(n_features):
-        largest = max(largest, cards[j])
+    largest = cards.max()
     gradient = np.empty((largest * largest, n_classes))
     curvature = np.empty((largest * largest, n_classes))
     for i in range(first, last):

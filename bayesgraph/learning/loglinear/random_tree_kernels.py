@@ -234,7 +234,7 @@ def grow(
     whole = np.empty(n_classes)
     # A stack of nodes to be split, each with the begin and end of its rows; see below.
     pending = np.empty((n_rows + 2, 3), dtype=np.int64)
-    pending[0, 0], pending[0, 1], pending[0, 2] = 0, 0, n_rows
+    pending[0] = 0, 0, n_rows
     n_pending, n_nodes, n_leaves = 1, 1, 0
     while n_pending > 0:
         n_pending -= 1
@@ -243,12 +243,9 @@ def grow(
         whole[:] = 0.0
         for at in range(start, stop):
             whole[labels[rows[at]]] += copies[rows[at]]
-        total, largest = 0.0, 0.0
-        for c in range(n_classes):
-            total += whole[c]
-            largest = max(largest, whole[c])
+        total = whole.sum()
         best, chosen, bits = -1.0, -1, 0
-        if largest < total and total >= 2.0 * least:
+        if whole.max() < total and total >= 2.0 * least:
             # Features are drawn without replacement: a drawn one moves behind those that remain.
             n_remaining, n_varying = d, 0
             while n_remaining > 0 and n_varying < n_tried:
@@ -292,10 +289,8 @@ def grow(
                 rows[last] = i
                 last -= 1
         feature[node], states[node], below[node] = chosen, bits, n_nodes
-        pending[n_pending, 0], pending[n_pending, 1] = n_nodes, start
-        pending[n_pending, 2] = first
-        pending[n_pending + 1, 0], pending[n_pending + 1, 1] = n_nodes + 1, first
-        pending[n_pending + 1, 2] = stop
+        pending[n_pending] = n_nodes, start, first
+        pending[n_pending + 1] = n_nodes + 1, first, stop
         n_pending += 2
         n_nodes += 2
     return n_nodes, n_leaves
