@@ -266,9 +266,8 @@ class Climber:
     ) -> None:
         self.columns, self.condition, self.gains, self.maximum = columns, condition, gains, maximum
         self.restarts, self.length, self.patience = restarts, length, patience
-        d = len(self.columns)
-        allowed, self._forced = rules.admissible(self.columns), rules.forced(self.columns)
-        self._allowed = allowed
+        d = len(columns)
+        self._allowed, self._forced = rules.admissible(columns), rules.forced(columns)
         # `_pairs` has the gain of each arc to a child without other parents, parents first.
         self.changes, self._pairs = np.full((2, d, d), -np.inf), np.full((d, d), -np.inf)
         self._unit = 10.0**-TIE_DECIMALS  # to which gains are rounded, in nats; see `_start`

@@ -453,8 +453,7 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
         cost[one] += cost[other] + minimum
         sums[one] += sums[other]
         is_group[other] = False
-        delta[other, :] = np.inf
-        delta[:, other] = np.inf
+        delta[other, :] = delta[:, other] = np.inf
         for i in range(size):
             if is_group[i] and i != one:
                 delta[one, i] = joined_cost(sums[one], sums[i], 1.0, table) - cost[one] - cost[i]

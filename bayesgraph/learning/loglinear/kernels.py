@@ -229,5 +229,4 @@ def pair_gains(
             for cell in range(size):
                 for k in range(n_classes):
                     gain += gradient[cell, k] ** 2 / (curvature[cell, k] + ridge)
-            out[i, j] = gain
-            out[j, i] = gain
+            out[i, j] = out[j, i] = gain
