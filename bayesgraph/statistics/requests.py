@@ -564,7 +564,7 @@ class PairMoments(GroupMoments):
         """Return the moments of all pairs of columns; arguments as in `GroupMoments.collect`."""
         # Without columns there are counts alone.
         if not values.shape[1] and not len(weights):
-            count = counts_of(group, n_groups, weights)
+            count = np.bincount(group[group >= 0], minlength=n_groups).astype(np.float64)
             none, nothing = np.empty((n_groups, 0, 1)), np.empty((n_groups, 0, 0))
             return cls(count[:, None, None], none, none, nothing)
         # The sums of a matrix product depend on the number of threads; a model must not.

@@ -275,9 +275,12 @@ class SinglesSummary(requests.Additive):
         if layout.discrete:
             codes = _codes(table, layout.discrete)
             counting_kernels.count_singles(codes, group, weights, layout.start[:-1], counts)
+        has_group = group >= 0
+        row_weights = weights[has_group] if len(weights) else None
+        totals = np.bincount(group[has_group], row_weights, minlength=n_groups).astype(np.float64)
         values = column_values(table, layout.continuous)
         moments = GroupMoments.collect(values, group, n_groups, weights)
-        return cls(request, requests.counts_of(group, n_groups, weights), counts, moments)
+        return cls(request, totals, counts, moments)
 
     @cached_property
     def at(self) -> _Columns:
