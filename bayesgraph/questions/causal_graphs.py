@@ -145,15 +145,15 @@ class Instrument(NamedTuple):
 # ------------------------------------------------------------------------------- back-door
 
 
-def on_causal_paths(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> set[Name]:
-    """Return the nodes besides x on paths of arcs from x to y that return to no node of x."""
-    return (ancestral_set(dag.succ, x) - x) & ancestral_set(dag.pred, y, x)
+def back_door(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> tuple[set[Name], nx.DiGraph]:
+    """Return the nodes on or below causal paths, and the graph without the first arcs of these.
 
-
-def proper_back_door_graph(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> nx.DiGraph:
-    """Return the graph without the first arcs of causal paths from x to y."""
-    causal = on_causal_paths(dag, x, y)
-    return nx.restricted_view(dag, (), [arc for arc in dag.out_edges(x) if arc[1] in causal])
+    A causal path is one of arcs from x to y that returns to no node of x, and nodes of x are not
+    on it.
+    """
+    causal = (ancestral_set(dag.succ, x) - x) & ancestral_set(dag.pred, y, x)
+    first_arcs = [arc for arc in dag.out_edges(x) if arc[1] in causal]
+    return ancestral_set(dag.succ, causal), nx.restricted_view(dag, (), first_arcs)
 
 
 # ----------- Estimands: interventional distributions as expressions in observed probabilities
@@ -980,10 +980,8 @@ class CausalGraph(Drawn):
             Number of sets after which the search stops.
         """
         x, y = self.disjoint(treatment, outcome)
-        # Variables on or below a causal path.
-        spoiled = ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y))
+        spoiled, cut = back_door(self.dag, x, y)
         allowed = set(self.nodes) - x - y - spoiled - set(self.named(forbidden))
-        cut = proper_back_door_graph(self.dag, x, y)
         return minimal_separators(self, cut, x, y, set(), allowed, maximum)
 
     def is_adjustment_set(self, treatment: Names, outcome: Names, adjusted: Names) -> bool:
@@ -992,9 +990,8 @@ class CausalGraph(Drawn):
         See `adjustment_sets`.
         """
         x, y, z = self.disjoint(treatment, outcome, adjusted)
-        if not z.isdisjoint(ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y))):
-            return False
-        return d_separated(proper_back_door_graph(self.dag, x, y), x, y, z)
+        spoiled, cut = back_door(self.dag, x, y)
+        return z.isdisjoint(spoiled) and d_separated(cut, x, y, z)
 
     def front_door_sets(
         self, treatment: Names, outcome: Names, *, forbidden: Names = (), maximum: int = 1000
@@ -1075,8 +1072,8 @@ class CausalGraph(Drawn):
         """
         x, y = self.disjoint([treatment], [outcome])
         # Variables on or below a causal path, and both ends of it.
-        spoiled = ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y) | y) | x
-        cut = proper_back_door_graph(self.dag, x, y)
+        below, cut = back_door(self.dag, x, y)
+        spoiled = below | ancestral_set(self.dag.succ, y) | x
         instruments: list[Instrument] = []
         for node in self.nodes:
             if node in spoiled or len(instruments) >= maximum:
