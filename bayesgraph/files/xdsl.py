@@ -224,14 +224,6 @@ class _Reader:
             text = f"expected {size:,} {what} of {name!r}; got {count:,}."
             raise self.draft.error(node.line, text)
 
-    def _turned(self, table: NDArray[Any], family: Sequence[Discrete]) -> NDArray[Any]:
-        """Return a table with the states of those parents that are noisy maxima turned round.
-
-        Its first axes are those of the parents, which are the family but for its last variable.
-        """
-        axes = tuple([i for i, parent in enumerate(family[:-1]) if parent.name in self._turns])
-        return np.ascontiguousarray(np.flip(table, axes) if axes else table)
-
     def _table(self, node: Element, family: Sequence[Discrete]) -> CPD:
         """Return the distribution of a node with a table."""
         shape = self.draft.shape(node.line, family)
@@ -240,7 +232,7 @@ class _Reader:
         # fastest, or in Fortran order.
         rows = values.reshape(-1, shape[-1])
         table = rows.reshape(shape, order="F" if self._first_is_fastest else "C")
-        return self.draft.table(node.line, family, self._turned(table, family))
+        return self.draft.table(node.line, family, _turned(table, family[:-1], self._turns))
 
     def _function(self, node: Element, family: Sequence[Discrete]) -> CPD:
         """Return the distribution of a node whose state follows from those of its parents."""
@@ -258,7 +250,7 @@ class _Reader:
         if not parents:
             return TableCPD(variable, np.eye(variable.cardinality)[codes[0]])
         # An axis for each parent, the last one fastest.
-        codes = self._turned(codes.reshape(shape), family)
+        codes = _turned(codes.reshape(shape), parents, self._turns)
         return DeterministicCPD.from_codes(variable, codes, parents)
 
     def _noisy_max(self, node: Element, family: Sequence[Discrete]) -> CPD:
@@ -448,7 +440,7 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
     </smile>
     """
     export = Export.of(model, HELD, strict=strict)
-    turned: set[Variable] = {cpd.variable for cpd in export.cpds if isinstance(cpd, NoisyMaxCPD)}
+    turned = {cpd.variable.name for cpd in export.cpds if isinstance(cpd, NoisyMaxCPD)}
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<smile version="1.0" id="network" numsamples="10000" discsamples="10000">',
@@ -460,7 +452,7 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
     return "\n".join(lines), export.report
 
 
-def _node(cpd: CPD, export: Export, turned: set[Variable]) -> Iterator[str]:
+def _node(cpd: CPD, export: Export, turned: set[Name]) -> Iterator[str]:
     """Yield the lines of a node; the states of the variables in `turned` are descending."""
     variable = cpd.variable
     names, states = export.names, export.states[variable]
@@ -468,7 +460,7 @@ def _node(cpd: CPD, export: Export, turned: set[Variable]) -> Iterator[str]:
         type(cpd), TABLE
     )
     yield f"    <{tag} id={quoted_attribute(names[variable])}>"
-    for state in reversed(states) if variable in turned else states:
+    for state in reversed(states) if variable.name in turned else states:
         yield f"      <state id={quoted_attribute(state)} />"
     if cpd.parents:
         parents = " ".join(escaped(names[parent]) for parent in cpd.parents)
@@ -476,20 +468,25 @@ def _node(cpd: CPD, export: Export, turned: set[Variable]) -> Iterator[str]:
     if isinstance(cpd, NoisyMaxCPD):
         yield from _noisy_max(cpd, turned)
     elif isinstance(cpd, DeterministicCPD):
-        codes = _turned(cpd.to_table().values.argmax(axis=-1), cpd, turned)
+        codes = _turned(cpd.to_table().values.argmax(axis=-1), cpd.parents, turned)
         results = " ".join(states[code] for code in codes.reshape(-1).tolist())
         yield f"      <resultingstates>{escaped(results)}</resultingstates>"
     elif isinstance(cpd, TableCPD):
-        yield f"      <probabilities>{_numbers(_turned(cpd.values, cpd, turned))}</probabilities>"
+        values = _numbers(_turned(cpd.values, cpd.parents, turned))
+        yield f"      <probabilities>{values}</probabilities>"
     yield f"    </{tag}>"
 
 
-def _turned(table: NDArray[Any], cpd: CPD, turned: set[Variable]) -> NDArray[Any]:
-    """Return a table, by states of parents, with those of the parents in `turned` descending."""
-    return np.flip(table, tuple(i for i, parent in enumerate(cpd.parents) if parent in turned))
+def _turned(table: NDArray[Any], parents: Sequence[Variable], turned: set[Name]) -> NDArray[Any]:
+    """Return a table with the states of those parents turned round whose names are in `turned`.
+
+    Its first axes are those of the parents.
+    """
+    axes = tuple([i for i, parent in enumerate(parents) if parent.name in turned])
+    return np.ascontiguousarray(np.flip(table, axes))
 
 
-def _noisy_max(cpd: NoisyMaxCPD, turned: set[Variable]) -> Iterator[str]:
+def _noisy_max(cpd: NoisyMaxCPD, turned: set[Name]) -> Iterator[str]:
     """Yield strengths and parameters: the state of each parent that has no effect comes last.
 
     The file has the states of the variables in `turned`, all noisy maxima, in descending order.
@@ -498,7 +495,7 @@ def _noisy_max(cpd: NoisyMaxCPD, turned: set[Variable]) -> Iterator[str]:
     rows: list[Floats] = []
     for parent, table in zip(cpd.parents, cpd.influences, strict=True):
         # Rows by the parent's states in the order of the file.
-        influence = table[::-1] if parent in turned else table
+        influence = table[::-1] if parent.name in turned else table
         last = _without_effect(influence)
         assert last is not None  # see `_fits`
         order = [*(state for state in range(len(table)) if state != last), last]
