@@ -280,9 +280,9 @@ class Draft:
         return sidecar.restore(network)
 
 
-def sum_to_one(values: Floats, tolerance: float = ROUNDING_LIMIT) -> bool:
+def sum_to_one(values: Floats) -> bool:
     """Return whether all rows of a table sum to one up to the rounding of printed numbers."""
-    return bool(np.abs(values.sum(axis=-1) - 1.0).max() <= tolerance)
+    return bool(np.abs(values.sum(axis=-1) - 1.0).max() <= ROUNDING_LIMIT)
 
 
 def is_swapped(values: Floats, *, slowest: bool = False) -> bool:
