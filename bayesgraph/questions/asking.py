@@ -673,7 +673,7 @@ class NextQuestion(DisplayedByName):
             rows,
             header=header if rows else (),
             bars=scaled([q.score for q in shown]),
-            note="\n".join(note for note in notes if note),
+            note="\n".join(filter(None, notes)),
         )
 
 
@@ -1192,7 +1192,7 @@ class Questionnaire(Displayed):
             raise errors.EvidenceError(
                 f"{name!r} is known or was asked before; begin another session to correct it."
             )
-        is_known = not (answer is None or is_missing(answer))
+        is_known = not is_missing(answer)
         evidence = {**self.evidence, name: answer} if is_known else self.evidence
         after = replace(self, evidence=evidence)
         price = self.terms.prices.get(index, 0.0) if is_known else 0.0

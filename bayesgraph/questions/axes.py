@@ -54,8 +54,7 @@ def _pair_tables(
     if model is None:
         _refuse("evidence=", evidence, "a model; leave rows of a table out yourself")
         rows, weights = complete_rows(source, names, categorical, sample_weight)
-        by_name = {variable.name: variable for variable in rows.variables}
-        variables, total = [by_name[name] for name in names], float(weights.sum())
+        variables, total = list(rows.variables), float(weights.sum())
     else:
         _refuse("categorical=", categorical, "a table")
         _refuse("sample_weight=", sample_weight, "a table")
@@ -173,13 +172,12 @@ class Axes(Displayed):
         means = zip(self.classes, self.centres[:, :k], strict=True)
         lines += [(f"mean of {state}", *(f"{x:+.4f}" for x in row)) for state, row in means]
         kind = "Discriminant" if self.classes else "Principal"
-        notes = [more(len(lines), min(len(lines), _MAX_LINES), "lines")]
-        notes.append(more(len(self.variances), k, "axes"))
+        notes = more(len(lines), _MAX_LINES, "lines"), more(len(self.variances), k, "axes")
         return DisplayTable(
             f"{kind} axes of {len(self.names)} variables",
             lines[:_MAX_LINES],
             header=("", *(f"axis {i + 1}" for i in range(k))),
-            note="\n".join(note for note in notes if note),
+            note="\n".join(filter(None, notes)),
         )
 
 
@@ -516,7 +514,7 @@ class Crosstab(Displayed):
             f"Profiles of {self.columns.name} in the states of {self.rows.name}",
             [*lines, ("all", *mean, "1.0000")],
             header=("", *names, "mass"),
-            note="\n".join(part for part in (test, left, right) if part),
+            note="\n".join(filter(None, (test, left, right))),
         )
 
 
@@ -708,14 +706,13 @@ class Correspondence(DisplayedByName):
             )
         ]
         lines += states[:_MAX_LINES]
-        notes = [more(len(states), min(len(states), _MAX_LINES), "states")]
-        notes.append(more(len(self.inertias), k, "axes"))
+        notes = more(len(states), _MAX_LINES, "states"), more(len(self.inertias), k, "axes")
         return DisplayTable(
             f"Correspondence analysis of {', '.join(map(str, self))}: inertia "
             f"{rounded(self.total, 6)}",
             lines,
             header=("", "mass", *(f"axis {i + 1}" for i in range(k))),
-            note="\n".join(note for note in notes if note),
+            note="\n".join(filter(None, notes)),
         )
 
 

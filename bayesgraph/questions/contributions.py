@@ -159,7 +159,7 @@ class Contrast:
 # ------ Results of explanations: the log odds of a row as a printable mapping from finding to term
 
 
-# Maximum numbers of printed lines: terms of one row, and features of many rows.
+# Maximum numbers of printed lines: terms of one row or shapes, and features of many rows.
 _MAX_LINES, _MAX_NAMES = 40, 20
 
 
@@ -872,7 +872,6 @@ def together(parts: Sequence[Evidence]) -> Evidence:
 _MAX_ROWS, _MAX_PAIR_ROWS = 400, 100
 # Maximum number of intervals of a number that no network has intervals of.
 _MAX_INTERVALS = 20
-_MAX_LINES = 40
 # Maximum number of features of a term, which has an entry for each of their joint states.
 _MAX_FEATURES = 4
 

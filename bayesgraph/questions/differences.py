@@ -1046,7 +1046,7 @@ class TableDrift(Displayed):
             rows,
             header=("family", "nats a row", "adjusted p", "mean log likelihood"),
             bars=scaled(f.information for f in shown),
-            note="\n".join(note for note in notes if note),
+            note="\n".join(filter(None, notes)),
         )
 
 
@@ -1264,9 +1264,7 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
     """
     (_, network, cpd), rows = member, _rows(model, member, table)
     # The rows in which all present variables of the family are observed.
-    complete = np.ones(table.n_rows, dtype=bool)
-    for variable in rows.columns:
-        complete &= rows.observed_rows(variable)
+    complete = np.all([rows.observed_rows(variable) for variable in rows.columns], axis=0)
     if cpd.variable not in rows or isinstance(cpd.variable, CountVector) or not complete.any():
         return math.nan
     family = rows.rows(np.flatnonzero(complete))

@@ -161,7 +161,7 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
             f"{name}, {100 * self.coverage:g} % credible",
             rows,
             ("", "estimate", "low", "high"),
-            note="\n".join(note for note in notes if note),
+            note="\n".join(filter(None, notes)),
         )
 
 
