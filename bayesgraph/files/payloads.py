@@ -232,7 +232,7 @@ class Reader:
     def made(self, tag: str, content: Mapping[str, Any]) -> Any:
         """Return the object of a tag, given its encoded fields by name."""
         stored = RECORDS[tag]
-        values = dict(zip(content, self.decode([*content.values()]), strict=True))
+        values = self.decode({"fields": content})
         hints = _hints(stored.make)
         for name, value in values.items():
             if not conforms(value, hints.get(name, Any)):
