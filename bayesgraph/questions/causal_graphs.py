@@ -772,7 +772,7 @@ class CausalGraph(Drawn):
             for pair in combinations(below[node], 2)
         }
         pairs = [pair for pair in combinations(nodes, 2) if frozenset(pair) in confounded]
-        return cls(tuple(arcs), tuple(pairs), tuple(nodes))
+        return cls(arcs, pairs, nodes)
 
     @cached_property
     def dag(self) -> nx.DiGraph:
@@ -791,9 +791,9 @@ class CausalGraph(Drawn):
         """Return the graph of some of the nodes, with the arcs and pairs among them."""
         kept = set(nodes)
         return CausalGraph(
-            tuple(arc for arc in self.arcs if kept.issuperset(arc)),
-            tuple(pair for pair in self.confounded if kept.issuperset(pair)),
-            tuple(node for node in self.nodes if node in kept),
+            [arc for arc in self.arcs if kept.issuperset(arc)],
+            [pair for pair in self.confounded if kept.issuperset(pair)],
+            self.in_order(kept),
         )
 
     def in_order(self, nodes: Iterable[Name]) -> tuple[Name, ...]:

@@ -227,7 +227,7 @@ class _Parser:
         if self._next.kind != "end":
             raise self._refused(self._next, "the end")
         try:
-            graph = CausalGraph(tuple(self._arcs), tuple(self._pairs.values()), tuple(self._nodes))
+            graph = CausalGraph(self._arcs, self._pairs.values(), self._nodes)
         except BayesGraphError as error:
             raise FileFormatError(f"{self._budget.source}: {error}") from error
         roles = {
