@@ -374,8 +374,7 @@ def _standardised(
     share = averaged / averaged.sum()
     # The cell of each row as it is, and with the treatment set; -1 if it is not averaged over.
     keys, indices = np.unique(np.concatenate([cells, set_cells]), axis=0, return_inverse=True)
-    # Indices are flat only in some versions of NumPy.
-    actual_cell, set_cell = np.split(indices.reshape(-1), 2)
+    actual_cell, set_cell = np.split(indices, 2)
     set_cell = np.where(share > 0, set_cell, -1)
     means, influence = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
     for index in np.unique(set_cell[set_cell >= 0]).tolist():
