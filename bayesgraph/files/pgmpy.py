@@ -334,8 +334,7 @@ def from_pgmpy(
 
 def _sidecar(model: Any) -> Sidecar:
     """Return the lines of `to_pgmpy` in the attributes of a pgmpy model, as a sidecar."""
-    lines = [content_of(line) for line in model.graph.get(_SIDECAR, ())]
-    contents = [line for line in lines if line is not None]
+    contents = filter(None, map(content_of, model.graph.get(_SIDECAR, ())))
     return Sidecar.of(contents, "The pgmpy model", spell=repr)
 
 

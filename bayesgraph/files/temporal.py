@@ -24,9 +24,8 @@ def _plain(cpd: CPD) -> CPD:
 
 def _lagged(cpd: CPD) -> CPD:
     """Return a CPD with `Before` as the names of its parents of earlier slices, as it was."""
-    names = {p: p.name for p in cpd.parents}
     # Without the mark: the name and the number of slices.
-    past = {p: n[1:] for p, n in names.items() if _is_marked(n)}
+    past = {p: p.name[1:] for p in cpd.parents if _is_marked(p.name)}
     lagged = {p: Before(name, steps) if steps else name for p, (name, steps) in past.items()}
     return substituted(cpd, {p: renamed(p, name) for p, name in lagged.items()})
 
