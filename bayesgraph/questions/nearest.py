@@ -325,11 +325,9 @@ def most_relevant(
     case = read_case(model, evidence)
     if not (case.hard or case.soft):
         raise EvidenceError("An explanation explains evidence; none was given.")
-    indices = read_targets(model, targets, case.hard)
-    variables = [model.variables[v] for v in indices]
-    if continuous := [v.name for v in variables if not isinstance(v, Discrete)]:
+    discrete: list[Any] = [model.variables[v] for v in read_targets(model, targets, case.hard)]
+    if continuous := [v.name for v in discrete if not isinstance(v, Discrete)]:
         raise EvidenceError(f"Explanations are states; {quoted(continuous)} are not discrete.")
-    discrete = [v for v in variables if isinstance(v, Discrete)]
     # In each explanation a variable has one of its states, or is left out.
     total = math.prod(v.cardinality + 1 for v in discrete)
     if total > _MAX_EXPLANATIONS:
