@@ -267,8 +267,7 @@ def sample(
     network = texts.load_model(model)
     findings = texts.evidence_of(network, evidence)
     drawn = network.sample(n, findings, random_state=seed, frame="pyarrow")
-    columns = dict(zip(drawn.column_names, drawn.columns, strict=True))
-    put_rows(columns, written, f"Drew {n:,} rows")
+    put_rows(dict(zip(drawn.column_names, drawn.columns, strict=True)), written, f"Drew {n:,} rows")
 
 
 @comparing.add()

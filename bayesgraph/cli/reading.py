@@ -229,8 +229,7 @@ def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
         case "evidence" | "do":
             return evidence_of(model, text)
         case "costs":
-            expected = "A price is NAME=NUMBER"
-            return _by_name(model, text, expected, "The price of", _price) or None
+            return _by_name(model, text, "A price is NAME=NUMBER", "The price of", _price) or None
         case "fixed" | "among":
             return [named(model, name) for name in text]
         case "finding":

@@ -183,8 +183,7 @@ def archive_bytes(kind: str, model: dict[str, Any], arrays: ArrayWriter) -> byte
 
 def _json_bytes(header: Any) -> bytes:
     """Return a header as JSON, in the one form that is written: ASCII, without blanks."""
-    text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.encode()
+    return json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]) -> None:

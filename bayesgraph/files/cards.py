@@ -67,8 +67,7 @@ def _scopes(network: models.BayesianNetwork) -> Iterator[Collection[Variable]]:
     for block in network._blocks:
         # The children of a plate are alike: one of them stands for all, unless they depend on each
         # other.
-        depend = block.siblings_depend
-        yield (*block.parents, *(block.children if depend else block.children[:1]))
+        yield (*block.parents, *(block.children if block.siblings_depend else block.children[:1]))
 
 
 def width(scopes: Iterable[Collection[Hashable]]) -> int:

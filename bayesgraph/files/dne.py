@@ -98,8 +98,7 @@ def codes_of(text: str, cards: Sequence[int], code: Callable[[str], int]) -> NDA
     # Innermost are the words for the states of the last parent, as in a table those of the child.
     blocks.check_nesting(text, cards[:-1])
     code_of = {word: code(word) for word in set(words)}
-    codes = np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
-    return codes.reshape(cards)
+    return np.fromiter(map(code_of.__getitem__, words), np.intp, len(words)).reshape(cards)
 
 
 def _interval(number: float, levels: Sequence[float]) -> int:

@@ -237,8 +237,7 @@ def parse(
     """
     string = f"{blocks.STRING}|{_BARE_STATES}"
     text = blocks.BlockText(data, budget, encoding, "%", string=string)
-    draft = Draft("Hugin NET", "potential", budget, normalize, text.error)
-    return _Reader(text, draft).network()
+    return _Reader(text, Draft("Hugin NET", "potential", budget, normalize, text.error)).network()
 
 
 class _Reader(blocks.NodeReader):
@@ -526,8 +525,7 @@ def _potential(cpd: CPD, names: Mapping[Variable, str]) -> Iterator[str]:
     yield f"\npotential ({names[cpd.variable]}{bar}{' '.join(names[p] for p in cpd.parents)})\n{{\n"
     yield "    data = "
     if isinstance(cpd, TableCPD):
-        rows = [f"({row})" for row in row_texts(cpd, " ")]
-        yield blocks.nested_text(rows, cpd.values.shape[:-1])
+        yield blocks.nested_text([f"({row})" for row in row_texts(cpd, " ")], cpd.values.shape[:-1])
     elif isinstance(cpd, GaussianCPD):
         yield blocks.nested_text(list(_normals(cpd, names)), cpd.mean.shape)
     yield ";\n}\n"

@@ -212,8 +212,7 @@ class _Reader:
         try:
             numbers = floats_of(child.text)
         except ValueError as error:
-            message = f"<{child.tag}> of {name!r}: {error}."
-            raise self.draft.error(child.line, message) from None
+            raise self.draft.error(child.line, f"<{child.tag}> of {name!r}: {error}.") from None
         self._check_size(node, size, len(numbers), tag)
         return numbers
 

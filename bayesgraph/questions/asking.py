@@ -329,8 +329,7 @@ def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Eviden
     posterior = normalised_if_possible(model._log_posterior_rows(candidate, rows))
     joint = joint * posterior[..., None]
     # An answer that no member of an average thinks possible is no answer.
-    total = joint.sum(axis=(1, 2), keepdims=True)
-    return divided(joint, total)
+    return divided(joint, joint.sum(axis=(1, 2), keepdims=True))
 
 
 def with_values(rows: Evidence, variable: Variable, values: NDArray[Any]) -> Evidence:
@@ -825,8 +824,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     # The first and only row, in the order of the fields of `RankedQuestion`.
     columns = table.information[0], table.gain[0], table.costs, table.scores[0], table.errors[0]
     for place in np.flatnonzero(~np.isnan(table.information[0])).tolist():
-        numbers = [float(column[place]) for column in columns]
-        question = RankedQuestion(table.names[place], *numbers)
+        question = RankedQuestion(table.names[place], *(float(column[place]) for column in columns))
         if ahead == 2:
             question = question._replace(score=_score_of_pairs(model, terms, rows, table, place))
         questions.append(question)

@@ -761,8 +761,7 @@ def correspondence(
         raise DataError(f"A Crosstab has its variables; got {quoted([rows, columns])} too.")
     if min(table._n_states) < 2:
         raise DataError("Correspondence analysis takes two states or more of each variable.")
-    pair = {(0, 1): table.frequencies}
-    analysis = _analysed([table.rows, table.columns], pair, "adjusted")
+    analysis = _analysed([table.rows, table.columns], {(0, 1): table.frequencies}, "adjusted")
     # The masses of both variables together sum to one; in a simple analysis those of each do.
     points = tuple(replace(one, masses=2.0 * one.masses) for one in analysis.points)
     return replace(analysis, points=points)

@@ -459,8 +459,7 @@ def contributions(
     """
     if do:
         under(model, do, evidence)  # for its errors
-        after = model.do(do)
-        return contributions(after, target, evidence, positive=positive, negative=negative)
+        return contributions(model.do(do), target, evidence, positive=positive, negative=negative)
     variable = discrete_target(model, target, "Log odds are of a")
     findings = as_mapping(evidence)
     # Intervals of numbers become states of variables of a model that is changed for them.

@@ -735,8 +735,7 @@ def _reasons(
     gaps: dict[tuple[Name, bool], float] = {}
     for (model, target, rows), sign in zip(sides, (-1.0, 1.0), strict=True):
         try:
-            contrast = Contrast.of(target, *compared)
-            terms = explain(model, contrast, rows.rows(np.array([row])))
+            terms = explain(model, Contrast.of(target, *compared), rows.rows(np.array([row])))
         except BayesGraphError:
             return ()
         values = {("prior", True): terms.prior, **{(n, False): x for n, x in terms.items()}}
@@ -1247,8 +1246,7 @@ def _rows(model: Any, member: _Member, table: Table) -> Evidence:
     path, _, cpd = member
     # From the model down to the member's network: the rows as each network on the path reads them.
     names = {v.name for v in cpd.scope}
-    columns = {v: table.column(v) for v in table.variables if v.name in names}
-    rows = Evidence(table.n_rows, columns)
+    rows = Evidence(table.n_rows, {v: table.column(v) for v in table.variables if v.name in names})
     for index in path:
         # Only ensembles have weights; members of an average may cut numbers, and merge states.
         if len(model.weights):

@@ -250,8 +250,7 @@ def _choice(model: Model, variable: Variable, value: Any, rules: Rules) -> Choic
     if isinstance(variable, Continuous) or (isinstance(variable, Binned) and value is not None):
         return _number_choice(model, variable, old, weight, rules)
     assert isinstance(variable, Discrete)  # others were left out before
-    states = [Option(s, variable.encode(s), weight) for s in variable.states]
-    return _by_cost(variable, old, states)
+    return _by_cost(variable, old, [Option(s, variable.encode(s), weight) for s in variable.states])
 
 
 def _by_cost(variable: Variable, old: Option, options: Sequence[Option]) -> Choice:
@@ -1118,8 +1117,7 @@ def flip(
         raise EvidenceError(f"The evidence has {target!r}, whose answer is to turn; leave it out.")
     effort = whole_number("effort", "changes", effort, 1)
     n_values = whole_number("n_values", "values", n_values, 2)
-    rules = Rules(model, costs, fixed, among, ranges, n_values)
-    scorer = Scorer(model, variable, values, rules)
+    scorer = Scorer(model, variable, values, Rules(model, costs, fixed, among, ranges, n_values))
     start = scorer(np.zeros((1, len(scorer.choices)), dtype=np.intp))
     if np.isneginf(start.max()):
         raise impossible(evidence)
