@@ -402,9 +402,7 @@ def given_structure(graph: Any, source: CountSource, smoothing: Smoothing) -> St
     variables = (source.target, *source.features)
     names = [v.name for v in variables]
     if isinstance(graph, nx.DiGraph):
-        for node in graph:
-            if node not in names:
-                raise errors.unknown_variable(node, names, where="structure=: the table")
+        errors.check_known(graph, names, where="structure=: the table")
         arcs = list(graph.edges)
     elif isinstance(graph, Iterable):
         arcs = list(graph)

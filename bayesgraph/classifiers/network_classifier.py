@@ -35,8 +35,8 @@ from bayesgraph.core.errors import (
     DataTypeError,
     UnavailableError,
     UnknownStateError,
+    check_known,
     quoted,
-    unknown_variable,
 )
 from bayesgraph.core.typing import PathLike
 from bayesgraph.core.upward import upward
@@ -1265,9 +1265,7 @@ def check_pseudo_counts(smoothing: Smoothing, variables: Collection[Variable]) -
     """Raise an error if pseudo-counts are given for a name that no variable has."""
     if isinstance(smoothing.alpha, Mapping):
         names = [v.name for v in variables]
-        for name in smoothing.alpha:
-            if name not in names:
-                raise unknown_variable(name, names, where="alpha=: the model")
+        check_known(smoothing.alpha, names, where="alpha=: the model")
 
 
 def check_statistics(estimator: Any) -> None:

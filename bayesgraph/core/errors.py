@@ -11,7 +11,7 @@ import difflib
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 from typing import Any
 
@@ -219,6 +219,13 @@ def unknown_variable(name: object, names: Iterable[object], *, where: str) -> Un
     if len(parts) > 1 and {*parts} <= {*map(str, names)}:
         near = " These are several names; give each by itself."
     return UnknownVariableError(f"{where} has no variable {spelt(name)}.{near}")
+
+
+def check_known(names: Iterable[object], known: Collection[object], *, where: str) -> None:
+    """Raise the error of `unknown_variable` for the first of some names that is not known."""
+    for name in names:
+        if name not in known:
+            raise unknown_variable(name, known, where=where)
 
 
 def cause(error: Exception) -> str:

@@ -14,8 +14,8 @@ from bayesgraph.core.errors import (
     DataError,
     DataTypeError,
     ModelError,
+    check_known,
     quoted,
-    unknown_variable,
 )
 from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import RandomState
@@ -78,9 +78,7 @@ def network(
             f"tables= is a mapping from name to table; got {states!r:.80} and {tables!r:.80}."
         )
     variables, parents = _read(text, states)
-    for name in tables:
-        if name not in variables:
-            raise unknown_variable(name, variables, where="The text")
+    check_known(tables, variables, where="The text")
     arcs = {variables[name]: [variables[parent] for parent in parents[name]] for name in variables}
     return _with_tables(arcs, tables, random_state)
 

@@ -16,8 +16,8 @@ from bayesgraph.core.errors import (
     EvidenceError,
     ModelError,
     UnsupportedModelError,
+    check_known,
     quoted,
-    unknown_variable,
 )
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, State, Variable
@@ -150,9 +150,7 @@ class WeightedNetwork(Model):
             raise ModelError(f"bias takes {n} finite numbers, one for each class; got {bias!r}.")
         names = [v.name for v in network.variables if v != variable]
         chosen = dict(exponents or {})
-        for name in chosen:
-            if name not in names:
-                raise unknown_variable(name, names, where="exponents=: the features")
+        check_known(chosen, names, where="exponents=: the features")
         check_negative(network[target], np.array(self.prior_exponent))
         self.exponents = {name: self._of_feature(name, chosen.get(name, 1.0)) for name in names}
 

@@ -488,9 +488,7 @@ class Dataset:
     def checked(self, names: Iterable[Any], where: str) -> None:
         """Raise an error for a name that is not a column; `where` begins its message."""
         check_list(names, where)
-        for name in names:
-            if name not in self.names:
-                raise errors.unknown_variable(name, self.names, where=f"{where}: {self.source}")
+        errors.check_known(names, self.names, where=f"{where}: {self.source}")
 
 
 def check_list(names: Iterable[Any], where: str) -> None:
@@ -620,9 +618,9 @@ def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> A
     """Return the schema of the columns that all files of a dataset have; see `Fragments`."""
     schemas = [(f.path, f.physical_schema) for f in dataset.get_fragments()]
     everywhere = set(dataset.schema.names).union(*(schema.names for _, schema in schemas))
-    for name in columns or ():
-        if name not in everywhere:
-            raise errors.unknown_variable(name, sorted(everywhere), where=f"columns=: {source}")
+    # In the order in which a message has them.
+    ordered_names = dict.fromkeys(sorted(everywhere))
+    errors.check_known(columns or (), ordered_names, where=f"columns=: {source}")
     check_same_names([(path, schema.names) for path, schema in schemas], columns)
     # Columns of partitioned paths are in the dataset's schema alone, as are types that no file has:
     # those that the user gave the dataset of pyarrow.

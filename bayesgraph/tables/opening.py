@@ -25,9 +25,9 @@ from bayesgraph.core.errors import (
     DataTypeError,
     ExtrapolationWarning,
     FileFormatError,
+    check_known,
     optional_module,
     quoted,
-    unknown_variable,
 )
 from bayesgraph.core.variables import MISSING
 from bayesgraph.tables import datasets
@@ -787,7 +787,10 @@ class CsvCells:
                     names.append((path, self.opened(path, {}).schema.names))
                     if columns is not None and where is not None and len(names) == 1:
                         columns = [*columns, *_named_in(where, {*names[0][1]} - {*columns})]
-                    self._check_names(names, columns)
+                    # The first file has the columns to use, and this one those of the first.
+                    first_path, first_names = names[0]
+                    check_known(columns or (), first_names, where=f"columns=: {first_path}")
+                    datasets.check_same_names([names[0], names[-1]], columns)
                 reader = self.opened(path, kinds, columns or ())
                 # To begin with, types are those that pyarrow infers from the first rows.
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
@@ -813,15 +816,6 @@ class CsvCells:
     def opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
         """Return pyarrow's reader of a file, which yields batches; arguments as of `_options`."""
         return arrow(".csv").open_csv(_content(path), **self._options(kinds, columns))
-
-    def _check_names(
-        self, names: Sequence[tuple[str, Sequence[str]]], columns: Sequence[str] | None
-    ) -> None:
-        """Check that the first file has the columns to use, and the last one those of the first."""
-        for name in columns or ():
-            if name not in names[0][1]:
-                raise unknown_variable(name, names[0][1], where=f"columns=: {names[0][0]}")
-        datasets.check_same_names([names[0], names[-1]], columns)
 
     def _contradiction(self, path: str, said: str, kinds: Collection[str]) -> tuple[str, Any]:
         """Return the column of a value that is not of its type, and the type of that value.
