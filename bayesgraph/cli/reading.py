@@ -19,6 +19,7 @@ from bayesgraph.core.errors import (
     BayesGraphError,
     DataError,
     EvidenceError,
+    check_known,
     quoted,
     unknown_variable,
 )
@@ -139,9 +140,7 @@ def check_columns(
     names: Iterable[str], columns: Sequence[str], data: Path, option: str = ""
 ) -> None:
     """Raise an error for the first name that is no column of a table."""
-    for name in names:
-        if name not in columns:
-            raise unknown_variable(name, columns, where=f"{option}{data}")
+    check_known(names, columns, where=f"{option}{data}")
 
 
 def used_columns(

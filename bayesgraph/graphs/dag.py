@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import networkx as nx
 
 from bayesgraph.core.arrays import check_flags
-from bayesgraph.core.errors import GraphError, quoted, unknown_variable
+from bayesgraph.core.errors import GraphError, check_known, quoted, unknown_variable
 from bayesgraph.core.upward import Drawn
 from bayesgraph.core.variables import Arc, Name, Node
 
@@ -273,9 +273,7 @@ def nodes_of(nodes: Collection[Node], chosen: Node | Iterable[Node]) -> set[Node
     is_name = isinstance(chosen, (str, bytes)) or (isinstance(chosen, Hashable) and chosen in nodes)
     if isinstance(chosen, Iterable) and not is_name:
         names = list(chosen)
-    for name in names:
-        if name not in nodes:
-            raise unknown_variable(name, nodes, where="The graph")
+    check_known(names, nodes, where="The graph")
     return set(names)
 
 
@@ -327,9 +325,8 @@ class PDAG(Drawn):
             raise GraphError(f"Expected edges as pairs of names; got {wrong!r:.80}.")
         object.__setattr__(self, "arcs", tuple(map(tuple, arcs)))
         object.__setattr__(self, "edges", tuple(map(tuple, edges)))
-        for end in (end for edge in self.edges for end in edge):
-            if end not in self.nodes:
-                raise unknown_variable(end, self.nodes, where="edges: the graph")
+        ends = [end for edge in self.edges for end in edge]
+        check_known(ends, self.nodes, where="edges: the graph")
         linked = [frozenset(pair) for pair in (*self.arcs, *self.edges)]
         if len(set(linked)) < len(linked) or any(len(pair) < 2 for pair in linked):
             raise GraphError("Two different nodes have one arc or one edge at most.")

@@ -20,7 +20,7 @@ from sklearn.metrics import (
 from bayesgraph.classifiers import Evaluation
 from bayesgraph.core.arrays import Floats, betaincinv
 from bayesgraph.core.display import COLOURS, FRAME, INK
-from bayesgraph.core.errors import DataError, quoted, unknown_variable
+from bayesgraph.core.errors import DataError, check_known, quoted
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Continuous, Name
 from bayesgraph.models import number
@@ -320,9 +320,7 @@ def _check(clf: GraphClassifier, features: tuple[Name, Name], fixed: Mapping[Nam
     by_name = {variable.name: variable for variable in clf.features_}
     if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
         raise DataError(f"features= takes the names of two features; got {features!r}.")
-    for name in (*features, *fixed):
-        if name not in by_name:
-            raise unknown_variable(name, by_name, where=type(clf).__name__)
+    check_known((*features, *fixed), by_name, where=type(clf).__name__)
     for name in features:
         if not isinstance(by_name[name], Continuous):
             raise DataError(
@@ -342,9 +340,7 @@ def _points(
 ) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rows in which both features are observed, shape (n, 2), and their class codes."""
     columns = columns_of(X, [variable.name for variable in clf.features_])
-    for name in features:
-        if name not in columns:
-            raise unknown_variable(name, columns, where="X")
+    check_known(features, columns, where="X")
     points = np.stack([np.asarray(columns[name], dtype=np.float64) for name in features], axis=1)
     codes = label_codes(y, clf.classes_, what="y")
     if len(codes) != len(points):

@@ -21,8 +21,8 @@ from bayesgraph.core.errors import (
     BayesGraphWarning,
     DataError,
     DataTypeError,
+    check_known,
     quoted,
-    unknown_variable,
     warn,
 )
 from bayesgraph.core.parallel import N_THREADS, blocks, in_order, is_exact, sampled, tree_sum
@@ -471,9 +471,7 @@ def complete_rows(
         If no row is left.
     """
     columns = columns_of(table)
-    for name in names:
-        if name not in columns:
-            raise unknown_variable(name, columns, where="The table")
+    check_known(names, columns, where="The table")
     if categorical is not None and not isinstance(categorical, str):
         # Positions are those in the table; other columns are for other tests of the same table.
         chosen = categorical_names(categorical, list(columns))
