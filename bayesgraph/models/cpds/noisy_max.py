@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -251,10 +250,9 @@ def parts_of(array: Any, parents: Sequence[Discrete]) -> list[Any]:
 
     `parents` are the parents of a CPD that was stored; a wrong length gives a part of wrong length.
     """
-    begins = [0, *itertools.accumulate(parent.cardinality for parent in parents[:-1])]
-    whole = np.asarray(array)
-    # The last part takes all that is left (a slice up to None).
-    return [whole[slice(*ends)] for ends in itertools.pairwise([*begins, None])] if parents else []
+    # The last part takes all that is left.
+    ends = np.cumsum([parent.cardinality for parent in parents[:-1]], dtype=np.intp)
+    return np.split(np.asarray(array), ends) if parents else []
 
 
 def one_hot(steps: Codes, n_states: int) -> Floats:

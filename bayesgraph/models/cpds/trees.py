@@ -833,10 +833,8 @@ def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind != "i":
         return array
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
-    kinds = (np.int8, np.int16, np.int32, np.int64)
-    return array.astype(
-        next(k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
-    )
+    # That of the least number and of the one as far below -1 as the greatest is above 0.
+    return array.astype(np.min_scalar_type(min(low, -1 - high)))
 
 
 def _checked(trees: Trees, variable: Discrete, parents: Sequence[Variable], what: str) -> Trees:
