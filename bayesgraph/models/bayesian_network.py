@@ -363,17 +363,12 @@ class BayesianNetwork(Model):
     @cached_property
     def _compiled_tables(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
-        tables: Any = self.cpds
-        scopes = self._scopes
-        if self._kinds != {TableCPD}:
-            tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
-            # Discrete variables that an intervention sets have no table, and are left out.
-            others = [cpd for cpd in self.cpds if not isinstance(cpd, TableCPD)]
-            if any(
-                not isinstance(c, SetCPD) or not isinstance(c.variable, Discrete) for c in others
-            ):
-                return None
-            scopes = [scopes[self._index_of[table.variable.name]] for table in tables]
+        tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
+        # Discrete variables that an intervention sets have no table, and are left out.
+        others = [cpd for cpd in self.cpds if not isinstance(cpd, TableCPD)]
+        if any(not isinstance(c, SetCPD) or not isinstance(c.variable, Discrete) for c in others):
+            return None
+        scopes = [self._scopes[self._index_of[table.variable.name]] for table in tables]
         # Logs only where probabilities underflow: otherwise they follow from the values.
         logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
         values = [table.values for table in tables]
@@ -386,8 +381,6 @@ class BayesianNetwork(Model):
 
         The auxiliary variables follow those of this network. None if there is nothing to divide.
         """
-        if not any(issubclass(kind, CanonicalCPD) for kind in self._kinds):
-            return None
         # A canonical CPD that cannot be divided stays in the list as it is.
         canonical = [block for block in self._blocks if isinstance(block, CanonicalCPD)]
         tables = [table for block in canonical for table in block.unfolded()]
