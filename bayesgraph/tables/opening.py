@@ -448,19 +448,20 @@ def of_engine(data: Any) -> datasets.Dataset | None:
 
 def _of_polars(frame: Any) -> datasets.Dataset:
     """Return a lazy frame of polars as a dataset."""
+
+    def batches(columns: Sequence[str]) -> Iterable[Any]:
+        return frame.select(list(columns)).collect_batches(  # type: ignore[no-any-return]
+            chunk_size=parallel.BLOCK, maintain_order=True
+        )
+
     wide = [n for n, kind in frame.collect_schema().items() if str(kind) in ("Int128", "UInt128")]
     if wide:
         raise DataTypeError(
             f"The lazy frame has integers of 128 bits in the column {quoted(wide)}, which no batch "
             "of Arrow holds. Cast them to Int64, or to String if they are codes."
         )
-    return Batches(
-        lambda columns: frame.select(list(columns)).collect_batches(
-            chunk_size=parallel.BLOCK, maintain_order=True
-        ),
-        frame.head(0).collect().to_arrow().schema,
-        "the lazy frame",
-    )
+    schema = frame.head(0).collect().to_arrow().schema
+    return Batches(batches, schema, "the lazy frame")
 
 
 def _of_duckdb(relation: Any) -> datasets.Dataset:
@@ -475,11 +476,11 @@ def _of_duckdb(relation: Any) -> datasets.Dataset:
 
 def _of_arrow(data: Any, where: Any) -> datasets.Dataset:
     """Return a dataset of pyarrow that is filtered, or of no files, such as of tables in memory."""
-    dataset = Batches(
-        lambda columns: data.to_batches(columns=list(columns), filter=where),
-        data.schema,
-        "the dataset",
-    )
+
+    def batches(columns: Sequence[str]) -> Iterable[Any]:
+        return data.to_batches(columns=list(columns), filter=where)  # type: ignore[no-any-return]
+
+    dataset = Batches(batches, data.schema, "the dataset")
     if where is None:
         dataset.n_rows = data.count_rows()
     return dataset
