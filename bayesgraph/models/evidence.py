@@ -755,7 +755,6 @@ def table_for(
 
     `unseen` says what becomes of a value that is not a state; see `encode_table`.
     """
-    n_rows = length(next(iter(columns.values())))
     columns = _with_matrices(model, columns)
     observed = [v for v in model.variables if v != target and _is_seen(v, columns, target)]
     unknown = [name for name in columns if name not in model._index_of]
@@ -773,8 +772,6 @@ def table_for(
             f"The table has none of the model's variables {quoted(model.names)}; its columns are "
             f"{quoted(columns)}."
         )
-    if not observed:
-        return Table((), np.empty((n_rows, 0), dtype=np.int8, order="F"), np.empty((n_rows, 0)))
     return encode_table(columns, observed, unseen=unseen)
 
 
