@@ -586,10 +586,8 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
         # The accessor `cat` makes a series of the codes, which takes longer than reading them.
         categories = native.array if hasattr(native, "array") else native.cat
         return Factorised(categories.categories.tolist(), np.asarray(categories.codes))
-    text = column.cast(nw.String)
-    if isinstance(column.dtype, nw.Enum):
-        return _factorise_text(text, column.dtype.categories)
-    return _factorise_text(text)
+    states = column.dtype.categories if isinstance(column.dtype, nw.Enum) else None
+    return _factorise_text(column.cast(nw.String), states)
 
 
 def _factorise_integers(column: NDArray[Any]) -> Factorised:
@@ -724,13 +722,9 @@ def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
     return codes
 
 
-# What `Discrete.find` returns of a value that is no state, or that equals several.
-_NO_STATE = (None, -1)
-
-
 def _unknown(variable: Discrete, factorised: Factorised) -> list[State]:
-    """Return the values of a column that are not states."""
-    return [value for value in factorised.values() if variable.find(value) in _NO_STATE]
+    """Return the values of a column that are not states: `find` returns None, -1 of several."""
+    return [value for value in factorised.values() if variable.find(value) in (None, -1)]
 
 
 def _has_text(column: Column) -> bool:

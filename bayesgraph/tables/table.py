@@ -634,12 +634,6 @@ def table_of_numbers(matrix: Floats, variables: Sequence[Variable], *, fitting: 
     return checked_table(variables, codes, matrix, fitting=fitting)
 
 
-def table_of_codes(variables: Sequence[Variable], codes: Codes) -> Table:
-    """Return state codes as a table of discrete variables, without a copy."""
-    complete = not codes.size or int(codes.min()) >= 0
-    return Table(arranged(variables), codes, np.empty((len(codes), 0)), complete)
-
-
 # ------------- Encoding of matrices whose columns are states, intervals or numbers, and of objects
 
 
@@ -743,7 +737,8 @@ class Numbers:
         if has_infinity.any():
             return None
         if not len(self.numbers):
-            return table_of_codes(variables, codes.T)
+            complete = not codes.size or int(codes.min()) >= 0
+            return Table(variables, codes.T, np.empty((len(matrix), 0)), complete)
         values = np.asfortranarray(matrix[:, self.numbers])
         return checked_table(variables, codes.T, values, fitting=False)
 
