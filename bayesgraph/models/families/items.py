@@ -52,6 +52,8 @@ class ItemsCPD(Plate):
     variable: CountVector
     # Whether items are present or absent, and not counted.
     _presence = False
+    # Of all classes but one, which has other parameters.
+    probabilities: Floats
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -59,7 +61,7 @@ class ItemsCPD(Plate):
 
     def _item_shares(self) -> Floats:
         """Return the probabilities of items, shape (parent configurations, n_items)."""
-        raise NotImplementedError
+        return self.probabilities.reshape(self.cells, -1)
 
     def components(self, cells: NDArray[np.intp]) -> ItemCells:
         """Return the distributions in configurations of the parents; see `NumbersPlate`."""
@@ -408,9 +410,6 @@ class MultinomialCPD(ItemsCPD):
         total = np.asarray(counts[rows].sum(axis=1)).reshape(-1, 1)
         out[:, rows] -= (total * log_kept).T
 
-    def _item_shares(self) -> Floats:
-        return self.probabilities.reshape(self.cells, -1)
-
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
         """Return log P(count of an item | length of the document); see `ItemsCPD`.
 
@@ -738,9 +737,6 @@ class PresenceCPD(ItemsCPD):
             if missing is not None:
                 present_items[:, rows] += (unknown @ certain.T.astype(np.float64)).T
             out[present_items < needed] = -np.inf
-
-    def _item_shares(self) -> Floats:
-        return self.probabilities.reshape(self.cells, -1)
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """Return the log probability of the observed presence or absence of each item in a row.
