@@ -129,8 +129,6 @@ class BayesianNetwork(Model):
                     f"A BayesianNetwork takes CPDs; got {cpd!r:.80}. "
                     "BayesianNetwork.fit(arcs, table) estimates them for given arcs."
                 )
-        # Classes of the CPDs: many networks have tables alone.
-        self._kinds = set(map(type, self._blocks))
         self.variables = tuple([child for cpd in self._blocks for child in cpd.children])
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
@@ -184,7 +182,7 @@ class BayesianNetwork(Model):
     def cpds(self) -> tuple[CPD, ...]:
         """One CPD for each variable; CPDs of several children (plates, blocks) are split."""
         # Tables have one child each: in the order of the variables, they are the answer.
-        if self._kinds == {TableCPD} and (
+        if set(map(type, self._blocks)) == {TableCPD} and (
             tuple([block.variable for block in self._blocks]) == self.variables
         ):
             return self._blocks
