@@ -542,14 +542,14 @@ class GivenCuts(Discretizer):
         return tuple(binned.get(v.name, v) for v in variables)
 
 
-def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discretizer:
+def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discretizer | None:
     """Return a new unfitted discretiser for a value of `discretizer=`.
 
     Parameters
     ----------
-    discretizer : name, Discretizer, or mapping from name to cut points
+    discretizer : name, Discretizer, or mapping from name to cut points; None for the default
     default : Discretizer, optional
-        For the columns that a mapping does not name.
+        Also for the columns that a mapping does not name.
 
     Raises
     ------
@@ -558,6 +558,8 @@ def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discret
     DataTypeError
         If the parameter is none of these.
     """
+    if discretizer is None:
+        return default
     if isinstance(discretizer, Mapping):
         return GivenCuts(discretizer, default)
     if isinstance(discretizer, Discretizer):
