@@ -147,7 +147,15 @@ class CollectedStatistics:
             names = (f"part {number}" for number in itertools.count(1))
         total, first = None, ""
         for name, item in zip(names, [parts] if single else parts, strict=False):
-            part = _part(item, name)
+            part = item
+            if not isinstance(item, CollectedStatistics):
+                # `collected_` raises if the classifier cannot be updated.
+                if not hasattr(type(item), "collected_"):
+                    raise DataTypeError(
+                        "The parts are what collect returned, or fitted classifiers whose rows can "
+                        f"be added; {name} is {type(item).__name__}. Load files by bayesgraph.load."
+                    )
+                part = item.collected_
             if total is None:
                 total, first = part, name
             else:
@@ -215,20 +223,6 @@ def _described(request: Request) -> str:
     condition = getattr(request, "given", None)
     within = "" if condition is None else " in each class"
     return f"{of} of {len(columns)} column{'s' * (len(columns) != 1)}{within}"
-
-
-def _part(item: Any, name: str) -> CollectedStatistics:
-    """Return a part that the user gave as collected statistics; errors call it `name`."""
-    if isinstance(item, CollectedStatistics):
-        return item
-    # `collected_` raises if the classifier cannot be updated.
-    if not hasattr(type(item), "collected_"):
-        raise DataTypeError(
-            "The parts are what collect returned, or fitted classifiers whose rows can be added; "
-            f"{name} is {type(item).__name__}. Load files by bayesgraph.load."
-        )
-    collected: CollectedStatistics = item.collected_
-    return collected
 
 
 # Parameters by which rows are read and counted; others are those of the estimate.
