@@ -452,7 +452,7 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
     """Raise an error for numbers whose squares overflow, if the summaries are sums of squares."""
     of_squares = star.summaries.densities == "gaussians"
-    if of_squares and columns.size and not are_within(columns.ravel("K"), MAGNITUDES[1]):
+    if of_squares and not are_within(columns.ravel("K"), MAGNITUDES[1]):
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
         # Small magnitudes are allowed, as other rows of the column may be larger: 0 passes here.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))
