@@ -673,7 +673,7 @@ class NetworkSlice(GraphSlice):
 # -------------------------------------------------------------------- roots that trees sum out
 
 
-def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
+def summed_roots(cpds: Sequence[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
     """Return the root variables that the CPD of their only child can sum out.
 
     If a continuous parent of a tree is free, the CPD's potential is neither a table nor Gaussian,
@@ -690,7 +690,6 @@ def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Var
     targets : collection of variables
         The targets, and the variables with soft evidence.
     """
-    cpds = list(cpds)
     summing = [cpd for cpd in cpds if isinstance(cpd, TreesCPD)]
     if not summing:
         return {}
@@ -711,7 +710,7 @@ def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Var
 
 
 def without_summed_roots(
-    cpds: Iterable[CPD], observed: Collection[Variable], targets: Collection[Variable]
+    cpds: Sequence[CPD], observed: Collection[Variable], targets: Collection[Variable]
 ) -> list[CPD]:
     """Return the CPDs relevant to a query, with unobserved roots summed out where possible.
 
@@ -727,7 +726,6 @@ def without_summed_roots(
     UnsupportedModelError
         For a free continuous variable that is neither summed out nor Gaussian.
     """
-    cpds = list(cpds)
     roots = summed_roots(cpds, targets)
     result: list[CPD] = []
     for cpd in cpds:

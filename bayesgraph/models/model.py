@@ -556,10 +556,8 @@ class Model(Drawn, Edits, Answering):
     def _over(self, targets: Targets, case: Case) -> tuple[int, ...]:
         """Return the indices of variables to assign, which are discrete."""
         over = read_targets(self, targets, case.hard)
-        wanted = [v for v in (self.variables[at] for at in over) if isinstance(v, Discrete)]
-        if len(wanted) < len(over):
-            names = {self.variables[at].name for at in over} - {v.name for v in wanted}
-            continuous = [name for name in self.names if name in names]
+        wanted = [self.variables[at] for at in sorted(over)]
+        if continuous := [v.name for v in wanted if not isinstance(v, Discrete)]:
             raise UnsupportedModelError(
                 f"Assignments are of discrete variables; leave out {quoted(continuous)}: numbers "
                 "are integrated out."
