@@ -64,7 +64,7 @@ class BayesianNetwork(Model):
 
     Parameters
     ----------
-    cpds : iterable of CPD
+    cpds : sequence of CPD
         Each CPD is for one variable, or for several: independent children with the same parents (a
         plate), or a joint Gaussian block. The parents define the arcs. The order of the CPDs is the
         order of the variables, which breaks all ties.
@@ -685,7 +685,7 @@ def summed_roots(cpds: Sequence[CPD], targets: Collection[Variable]) -> dict[Var
 
     Parameters
     ----------
-    cpds : iterable of CPD
+    cpds : sequence of CPD
         The CPDs relevant to a query, including the CPDs of all ancestors.
     targets : collection of variables
         The targets, and the variables with soft evidence.
