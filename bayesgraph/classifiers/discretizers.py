@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import narwhals as nw
@@ -56,25 +57,21 @@ class TableColumns:
     Attributes
     ----------
     table : Table
-    classes : ndarray of integers, shape (n_rows,)
-        Codes below `n_classes`.
-    n_classes : int
+    codes : ndarray of integers, shape (n_rows,)
+        Codes of the classes, some of which may have no rows.
     weights : ndarray, shape (n_rows,), or None
     """
 
     table: Table
-    classes: NDArray[np.signedinteger[Any]]
-    n_classes: int
+    codes: NDArray[np.signedinteger[Any]]
     weights: Floats | None
 
-    @classmethod
-    def of_present(
-        cls, table: Table, classes: NDArray[np.signedinteger[Any]], weights: Floats | None
-    ) -> TableColumns:
-        """Return the columns of a table, with only those classes that have rows."""
-        occurs = np.bincount(classes) > 0
+    @cached_property
+    def _classes(self) -> tuple[NDArray[np.intp], int]:
+        """The codes of rows among the classes that have rows, and the number of these."""
+        occurs = np.bincount(self.codes) > 0
         # The new code of a class is the number of classes before it that occur.
-        return cls(table, (np.cumsum(occurs) - 1)[classes], int(occurs.sum()), weights)
+        return (np.cumsum(occurs) - 1)[self.codes], int(occurs.sum())
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -84,12 +81,12 @@ class TableColumns:
     def numbers(self, variables: Sequence[Continuous]) -> Iterator[SortedColumn]:
         """Yield each of some numeric columns."""
         for v in variables:
-            yield observed(self.table.column(v), self.weights, self.classes, self.n_classes)
+            yield observed(self.table.column(v), self.weights, *self._classes)
 
     def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
         """Yield the class weights of the states of discrete columns."""
         for v in variables:
-            yield value_counts(self.table.column(v), self.classes, self.n_classes, self.weights)
+            yield value_counts(self.table.column(v), *self._classes, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +127,7 @@ class DatasetColumns:
             sampled = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
             edges = tuple(tuple(histogram_edges(part, n_edges).tolist()) for part in sampled)
             histograms = source.summary(Histograms(columns, edges, self.target))
-            # Classes without rows are left out, as in `TableColumns.of_present`.
+            # Classes without rows are left out, as in `TableColumns`.
             occurs = histograms.totals > 0
             for low, high, counts in histograms.columns():
                 yield SortedColumn.of_counts(low, high, counts[:, occurs])
@@ -250,7 +247,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         columns, codes, weights = intake.weighted(columns, codes, sample_weight)
         self.layout_ = make_layout(columns.typed(), None, self.categorical)
         table = intake.fit_table(columns, self.layout_)
-        self.variables_ = self.find_variables(TableColumns.of_present(table, codes, weights))
+        self.variables_ = self.find_variables(TableColumns(table, codes, weights))
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:

@@ -551,7 +551,7 @@ def dataset_source(
             # The sample has all rows, from which the intervals are those of a table in memory.
             sample = source.sample()
             weights = sample.weights if len(sample.weights) else None
-            columns = TableColumns.of_present(
+            columns = TableColumns(
                 sample.table.without(target), sample.table.column(target), weights
             )
         source = source.with_features(estimator._discretized(discretizer, columns))
@@ -803,7 +803,7 @@ class NetworkClassifier(base.GraphClassifier):
         name = intake.target_name(labels.name, table.variables)
         target = Discrete(name, self.classes_.tolist())
         if discretizer is not None:
-            by_label = discretizers.TableColumns.of_present(table, labels.codes, weights)
+            by_label = discretizers.TableColumns(table, labels.codes, weights)
             table = discretized(table, self._discretized(discretizer, by_label))
         source = TableSource(table.with_column(target, labels.codes), target, weights)
         source.class_weights = by_class
