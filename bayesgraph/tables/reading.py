@@ -189,19 +189,12 @@ def origin_of(dates: str | None) -> datetime.date | None:
     )
 
 
-def with_dates(table: Any, dates: str | None) -> Any:
+def with_dates(table: Any, origin: datetime.date | None) -> Any:
     """Return a pyarrow Table with other columns in the place of each column of dates.
 
-    Parameters
-    ----------
-    table : pyarrow Table
-    dates : str or None
-        As for `read_table`.
+    They are its parts, or the number of days since an origin, if there is one.
     """
-    origin = origin_of(dates)
     types = arrow(".types")
-    if dates is None:
-        return table
     names: list[str] = []
     columns: list[Any] = []
     for field, column in zip(table.schema, table.columns, strict=True):
@@ -386,7 +379,7 @@ def read_table(
     check_no_text(missing, "missing=")
     check_no_text(text, "text=")
     dialect = _Dialect(tuple(missing), tuple(text), delimiter, encoding, decimal, comment)
-    origin_of(dates)  # a wrong value is told before the file is read
+    origin = origin_of(dates)  # a wrong value is told before the file is read
     source, suffix, data = _content(path, delimiter)
     budget = files.Budget(source, len(data), limit)
     with files.reading(source, suffix):
@@ -394,7 +387,8 @@ def read_table(
             table = _read_parquet(data, budget)
         else:
             table = _read_csv(_inflated(data, budget), suffix, dialect, budget)
-        table = with_dates(table, dates)
+        if dates is not None:
+            table = with_dates(table, origin)
     if not table.num_rows:
         raise DataError(f"{source!r} has no rows.")
     repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
