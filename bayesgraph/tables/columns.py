@@ -71,7 +71,7 @@ class UnseenValues:
         most = sorted(self._rows, key=lambda name: -self._rows[name])
         columns = [
             f"{name!r} in {self._rows[name]:,} of {n_rows:,} rows, "
-            f"such as {errors.quoted(islice(self._values[name], _SHOWN))}"
+            f"such as {errors.quoted(self._values[name])}"
             for name in most[:_SHOWN]
         ]
         # A truth value repeats the list 0 times or once.

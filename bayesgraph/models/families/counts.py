@@ -82,8 +82,8 @@ class NegativeBinomialCPD(DensityCPD):
         return random.poisson(random.gamma(shape) / exposure)
 
     def _columns(self) -> Mapping[str, Floats]:
-        mean = self.shape / self.exposure
-        return {"mean": mean, "sd": np.sqrt(mean * (1.0 + 1.0 / self.exposure))}
+        mean, variance = self._moments(self.shape, self.exposure)
+        return {"mean": mean, "sd": np.sqrt(variance)}
 
 
 def _solve_negative_binomial(x: Floats, weights: Floats, _: float) -> Sequence[float]:
