@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import field
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import networkx as nx
-import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.base import OF_TABLES, estimator, one_at_a_time
@@ -22,7 +20,7 @@ from bayesgraph.classifiers.network_classifier import (
     check_statistics,
 )
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import whole_number
+from bayesgraph.core.arrays import step_limit, whole_number
 from bayesgraph.core.variables import Discrete
 from bayesgraph.graphs import build_dag
 from bayesgraph.learning import (
@@ -263,22 +261,13 @@ class BayesianNetworkClassifier(ColumnClassifier):
             source = source.indicated(indicators) if indicators else source
         structure = None if self._is_auto else self._learner()(source, smoothing)
         n_trees = whole_number("n_trees", "trees", self.n_trees, 0) if structure is None else 0
-        # What a training may cost; None is no limit.
-        steps: Any = self.max_steps
-        if steps is not None:
-            steps = whole_number("max_steps=", "steps", steps, 1)
-        seconds: Any = self.max_seconds
-        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-        if seconds is not None and not (is_number and 0 < seconds < np.inf):
-            raise errors.DataError(
-                f"max_seconds= is a positive number of seconds; got {seconds!r}."
-            )
+        steps = step_limit(self.max_steps, self.max_seconds)
         trained = train_network(
             source,
             structure,
             n_trees=n_trees,
             merge=self.discretizer is None,
-            effort=Effort(steps, seconds, self.__dict__.get("_progress")),
+            effort=Effort(steps, self.max_seconds, self.__dict__.get("_progress")),
         )
         self.choice_, self.target_ = trained.choice, target
         model: Any = trained.network

@@ -14,14 +14,13 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Real
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bayesgraph.core.arrays import log_sum_exp, whole_number
-from bayesgraph.core.errors import DataError, EvidenceError, MemoryLimitError
+from bayesgraph.core.arrays import log_sum_exp, step_limit
+from bayesgraph.core.errors import EvidenceError, MemoryLimitError
 from bayesgraph.core.parallel import BYTES, default_memory_limit
 from bayesgraph.core.variables import Discrete
 from bayesgraph.inference import contract
@@ -78,12 +77,7 @@ def search_budget(
         raise EvidenceError(f"method is 'exact' or 'search'; got {method!r}.")
     if fallback not in (None, "search"):
         raise EvidenceError(f"fallback is 'search' or None; got {fallback!r}.")
-    if max_steps is not None:
-        max_steps = whole_number("max_steps=", "steps", max_steps, 1)
-    is_number = isinstance(max_seconds, Real) and not isinstance(max_seconds, bool)
-    if max_seconds is not None and not (is_number and 0 < max_seconds < math.inf):
-        raise DataError(f"max_seconds= is a positive number of seconds; got {max_seconds!r}.")
-    return contract.Budget(max_steps, max_seconds, progress)
+    return contract.Budget(step_limit(max_steps, max_seconds), max_seconds, progress)
 
 
 class Ranking(NamedTuple):
