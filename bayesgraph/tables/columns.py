@@ -425,11 +425,7 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
         raise errors.DataTypeError(
             f"Column {name!r} holds counts, which are numbers ({error})."
         ) from error
-    if (numbers < 0).any():
-        raise errors.DataError(
-            f"Column {name!r} holds counts, 0 or more; the minimum is {np.nanmin(numbers):g}. "
-            "(Negative values in data passed to a model of counts.)"
-        )
+    check_counts(numbers, name)
     if are_finite(numbers):
         return rows, False
     if np.isinf(numbers).any():
@@ -437,6 +433,15 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
             f"Column {name!r} has infinite counts; replace them by NaN (missing)."
         )
     return rows, True
+
+
+def check_counts(numbers: Floats, name: Name) -> None:
+    """Raise a DataError if one of the numbers in a column is negative."""
+    if (numbers < 0).any():
+        raise errors.DataError(
+            f"Column {name!r} holds counts, 0 or more; the minimum is {np.nanmin(numbers):g}. "
+            "(Negative values in data passed to a model of counts.)"
+        )
 
 
 def without_duplicates(rows: Any) -> Any:

@@ -43,6 +43,7 @@ from bayesgraph.tables.columns import (
     are_finite,
     as_numbers,
     cells_without_state,
+    check_counts,
     check_unseen,
     encode_column,
     floats,
@@ -580,12 +581,7 @@ def checked_table(
             column, row = infinities[0].tolist()
             raise infinite(arrangement.continuous[column].name, row)
     for j, variable in arrangement.counted:
-        if (values[:, j] < 0).any():
-            raise errors.DataError(
-                f"Column {variable.name!r} holds counts, 0 or more; the minimum is "
-                f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
-                "counts.)"
-            )
+        check_counts(values[:, j], variable.name)
     if fitting:
         # Most tables are within the bounds of magnitudes, which takes no look at the extremes of
         # all columns: one of the first rows of each column is large enough to have a variance.
