@@ -539,14 +539,14 @@ class GivenCuts(Discretizer):
         return tuple(binned.get(v.name, v) for v in variables)
 
 
-def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discretizer | None:
+def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discretizer:
     """Return a new unfitted discretiser for a value of `discretizer=`.
 
     Parameters
     ----------
-    discretizer : name, Discretizer, or mapping from name to cut points; None for the default
+    discretizer : name, Discretizer, or mapping from name to cut points
     default : Discretizer, optional
-        Also for the columns that a mapping does not name.
+        For the columns that a mapping does not name.
 
     Raises
     ------
@@ -555,8 +555,6 @@ def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discret
     DataTypeError
         If the parameter is none of these.
     """
-    if discretizer is None:
-        return default
     if isinstance(discretizer, Mapping):
         return GivenCuts(discretizer, default)
     if isinstance(discretizer, Discretizer):

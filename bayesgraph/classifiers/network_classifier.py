@@ -697,6 +697,13 @@ class NetworkClassifier(base.GraphClassifier):
         """Return whether what to count is known before the data are: one reading does."""
         return counts_ahead(self._learner())
 
+    def _discretizer(self) -> discretizers.Discretizer | None:
+        """Return the discretiser of numeric columns, or None."""
+        default = self._default_discretizer()
+        if self.discretizer is None:
+            return default
+        return discretizers.chosen_discretizer(self.discretizer, default)
+
     def _default_discretizer(self) -> discretizers.Discretizer | None:
         """Return the discretiser of columns for which the user chose none."""
         return None
@@ -769,8 +776,7 @@ class NetworkClassifier(base.GraphClassifier):
         Of a table larger than memory, states, intervals and classes of a fitted `model` are kept.
         `check` says whether to warn of columns that look wrong.
         """
-        smoothing, default = self._smoothing(), self._default_discretizer()
-        discretizer = discretizers.chosen_discretizer(self.discretizer, default)
+        smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         if (data := dataset_of(X, y)) is not None:
             passes, target, undiscretised = dataset_source(
