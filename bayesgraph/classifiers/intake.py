@@ -501,7 +501,8 @@ def fit_columns(
             )
         columns_of_x = Columns(tuple(names), matrix.shape[0], None, matrix)
     note_names(estimator, columns_of_x.names, named=columns_of_x.matrix is None)
-    check_lengths(columns_of_x.n_rows, n_labels)
+    if n_labels != columns_of_x.n_rows:
+        check_lengths(columns_of_x.n_rows, n_labels)
     return columns_of_x
 
 

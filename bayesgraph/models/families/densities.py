@@ -199,7 +199,7 @@ def _estimate_gaussian(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
     """Return Gaussian CPDs, or Student's t CPDs as their posterior predictive."""
-    columns = numeric(children)
+    columns = tuple(child for child in children if isinstance(child, Continuous))
     summary = source.singles(Singles(columns, target))
     place = [summary.at.place[child] for child in columns]
     moments, overall = (part.columns(place) for part in (summary.moments, summary.overall))
