@@ -181,12 +181,11 @@ def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
 
 def step_limit(max_steps: Any, max_seconds: Any) -> int | None:
     """Return the maximum number of steps after checking both limits, of which None is none."""
-    if max_steps is not None:
-        max_steps = whole_number("max_steps=", "steps", max_steps, 1)
+    steps = None if max_steps is None else whole_number("max_steps=", "steps", max_steps, 1)
     is_number = isinstance(max_seconds, Real) and not isinstance(max_seconds, bool)
     if max_seconds is not None and not (is_number and 0 < max_seconds < math.inf):
         raise DataError(f"max_seconds= is a positive number of seconds; got {max_seconds!r}.")
-    return max_steps
+    return steps
 
 
 def check_share(name: str, value: Any) -> None:
