@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 from bayesgraph.classifiers import PrequentialResult
 from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED, more
-from bayesgraph.core.errors import DataError, quoted, suggestion
+from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.variables import Discrete
 from bayesgraph.inference import Course, ItemsMixture, NumberMixture, Posterior
 from bayesgraph.models import number, state_texts, texts
 from bayesgraph.pictures import style
+from bayesgraph.statistics import one_of
 
 # --------------------------------------- Figures of posteriors of numbers and of vectors of counts
 
@@ -281,11 +282,7 @@ def prequential_figure(
     changed = np.asarray(changes)
     if changed.ndim != 1 or (len(changed) and changed.dtype.kind not in "iuf"):
         raise DataError(f"changes= takes a list of rows; got {changes!r}.")
-    if measure not in _MEASURES:
-        raise DataError(
-            f"measure= is one of {quoted(_MEASURES)}; got {measure!r}."
-            f"{suggestion(measure, _MEASURES)}"
-        )
+    one_of("measure", measure, _MEASURES)
     names = _shown(named)
     # Entries in a row of the legend.
     n_columns = min(3, max(1, _LONGEST_NAME // max(1, *map(len, names))))
