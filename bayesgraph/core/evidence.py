@@ -67,10 +67,8 @@ class Arrangement(tuple[Variable, ...]):
     def code_type(self) -> np.dtype[np.signedinteger[Any]]:
         """The smallest signed integer type that holds every variable's codes and -1."""
         largest = max((v.cardinality for v in self.discrete), default=1)
-        for candidate in (np.int8, np.int16, np.int32):
-            if largest - 1 <= np.iinfo(candidate).max:
-                return np.dtype(candidate)
-        return np.dtype(np.int64)
+        # A type that holds -n has n - 1 as its largest number, or a larger one.
+        return np.min_scalar_type(-largest)
 
 
 def arranged(variables: Iterable[Variable]) -> Arrangement:
