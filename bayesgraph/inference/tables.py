@@ -6,7 +6,6 @@ import itertools
 import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -489,7 +488,6 @@ def _propagated(supports: Sequence[Support]) -> dict[int, Mask]:
     return domains
 
 
-@dataclass(frozen=True)
 class _Shape:
     """The cliques of a tree, as lists; variables are those of the tree.
 
@@ -507,24 +505,15 @@ class _Shape:
         Cardinalities of the variables.
     """
 
-    separators: list[tuple[int, ...]]
-    orders: list[tuple[int, ...]]
-    entries: list[int]
-    shared: list[int]
-    parent: list[int]
-    cards: Ints
-
-    @classmethod
-    def of(cls, tree: Tree) -> _Shape:
-        """Return the shape of a tree."""
+    def __init__(self, tree: Tree) -> None:
         # The first `residual` members of a clique are those that it eliminates.
         starts, residual = tree.c_start.tolist(), tree.residual.tolist()
         members = [tree.member[a:b].tolist() for a, b in itertools.pairwise(starts)]
-        separators = [tuple(m[r:]) for m, r in zip(members, residual, strict=True)]
-        orders = [(*m[r:], *m[:r]) for m, r in zip(members, residual, strict=True)]
-        entries = [size(tree.cards, order) for order in orders]
-        shared = [size(tree.cards, separator) for separator in separators]
-        return cls(separators, orders, entries, shared, tree.parent.tolist(), tree.cards)
+        self.separators = [tuple(m[r:]) for m, r in zip(members, residual, strict=True)]
+        self.orders = [(*m[r:], *m[:r]) for m, r in zip(members, residual, strict=True)]
+        self.entries = [size(tree.cards, order) for order in self.orders]
+        self.shared = [size(tree.cards, separator) for separator in self.separators]
+        self.parent, self.cards = tree.parent.tolist(), tree.cards
 
     def outer(self, c: int, keys: Ints) -> Ints:
         """Return the keys of a clique's message, the high digits of its own keys."""
@@ -781,7 +770,7 @@ def compressed(
         return None
     if not needed and tree.total < SMALLEST_MEAN * len(tree.parent):
         return None
-    shape = _Shape.of(tree)
+    shape = _Shape(tree)
     most = min(limit / _ROW_BYTES, _FEW_ROWS if hard is None else _MOST_ROWS)
     # A clique that must be compressed may have `most` rows, others only as many as may pay.
     too_large = [(needed and BYTES * n > limit) or n > _MOST_LISTED for n in shape.entries]
