@@ -567,6 +567,12 @@ class Case(NamedTuple):
         soft = {v: logs for v, logs in self.soft.items() if v != variable}
         return Case(hard, soft, self.log_scale)
 
+    def with_states(self, states: Mapping[int, int]) -> Case:
+        """Return the case with states of variables, whose likelihoods become constants."""
+        soft = {v: logs for v, logs in self.soft.items() if v not in states}
+        scale = sum(float(logs[states[v]]) for v, logs in self.soft.items() if v in states)
+        return Case({**self.hard, **states}, soft, self.log_scale + scale)
+
     def renumbered(self, places: Mapping[int, int]) -> Case:
         """Return the case with each variable's index v replaced by ``places[v]``."""
         hard = {places[v]: value for v, value in self.hard.items()}

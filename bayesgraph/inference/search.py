@@ -532,23 +532,15 @@ class SearchBest(FactorBest):
             for states in ranking.states:
                 codes = tuple(states[over].tolist())
                 if codes not in masses:
-                    cost = -self._mass(case, codes, limit)
-                    masses[codes] = cost, len(masses), states
+                    judged = case.with_states(dict(zip(question.over, codes, strict=True)))
+                    log_mass = float(model._answer(contract.Mass(), judged, limit))
+                    masses[codes] = -log_mass, len(masses), states
             best = sorted(masses.values())[: question.k]
             # With fewer candidates than asked for there are no others, or the budget is spent.
             is_done = len(ranking.costs) < k or k >= _CANDIDATES or perf_counter() >= end
             if is_done or best[-1][0] <= ranking.lower:
                 return Ranking([x[2] for x in best], [x[0] for x in best], ranking.lower)
             k *= 2
-
-    def _mass(self, case: Case, codes: Sequence[int], memory_limit: float | None) -> float:
-        """Return the log probability of states of the variables in question, and the evidence."""
-        hard = {**case.hard, **dict(zip(self.question.over, codes, strict=True))}
-        # A likelihood of a variable with a state now is a constant.
-        soft = {v: logs for v, logs in case.soft.items() if v not in hard}
-        scale = case.log_scale + sum(float(case.soft[v][hard[v]]) for v in case.soft if v in hard)
-        judged = Case(hard, soft, scale)
-        return float(self.model._answer(contract.Mass(), judged, memory_limit))
 
 
 class Searching(contract.Solver):

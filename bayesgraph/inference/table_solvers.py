@@ -368,13 +368,15 @@ class JointEnumeration(_TableSolver):
     works: ClassVar = {contract.Joint: EnumeratedPosteriors, contract.All: EnumeratedPosteriors}
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
+        compiled: CompiledTables = model._compiled_tables
         one_case = not pattern.rows and not pattern.soft
-        return one_case and _enumerable(model, question, pattern) is not None
+        return one_case and compiled.enumerable(query_of(compiled, question, pattern)) is not None
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        factors = _enumerable(model, question, pattern)
+        compiled: CompiledTables = model._compiled_tables
+        factors = compiled.enumerable(query_of(compiled, question, pattern))
         assert factors is not None  # `takes` has checked it
-        tables = model._compiled_tables.tables
+        tables = compiled.tables
         start, item = tables.arrays.start, tables.arrays.item
         members = {v for f in factors for v in item[start[f] : start[f + 1]].tolist()}
         free, variables = sorted(members.difference(pattern.observed)), tables.variables
@@ -382,14 +384,6 @@ class JointEnumeration(_TableSolver):
         return contract.Plan(
             keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in free)
         )
-
-
-def _enumerable(
-    model: Any, question: contract.Question, pattern: contract.Pattern
-) -> Sequence[int] | None:
-    """Return the tables relevant to a query; None if of too many variables for enumeration."""
-    compiled: CompiledTables = model._compiled_tables
-    return compiled.enumerable(query_of(compiled, question, pattern))
 
 
 # ------------------------------------------------------------------------------- compiled programs
@@ -685,11 +679,7 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
             if log_mass == -np.inf:
                 return None
             log_unit = log_mass
-        # A likelihood of the target becomes a factor of its state, which is a finding now.
-        others, scale = case.without(target), case.log_scale
-        if target in case.soft:
-            scale += float(case.soft[target][state])
-        both = contract.Case({**others.hard, target: state}, others.soft, scale)
+        both = case.with_states({target: state})
         after, log_both = table_derivatives(self.compiled, both, memory_limit=memory_limit)
         names, is_network = self.model._table_names(), bool((tables.arrays.child >= 0).all())
         # By name of the table, the arrays of `before`, and those of `after`.
