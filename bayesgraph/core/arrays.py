@@ -63,17 +63,12 @@ def log_integral(logs: Floats, weights: Floats) -> Floats:
     return log_sum_exp(logs + log_of(weights).reshape(-1, *[1] * (logs.ndim - 1)), 0)
 
 
-def _maximum(values: Floats, axis: int | tuple[int, ...]) -> Floats:
-    return np.asarray(np.max(values, axis=axis))
-
-
 @dataclass(frozen=True)
 class Algebra:
     """The operation, sum or maximum, that eliminates a variable from a product of factors.
 
     Attributes
     ----------
-    name : str
     reduce : callable
         Function that removes axes of log values by log-sum-exp or by the maximum.
     gaussian_log_volume : float
@@ -83,14 +78,13 @@ class Algebra:
         Whether continuous variables are integrated out rather than maximised.
     """
 
-    name: str
     reduce: Callable[[Floats, int | tuple[int, ...]], Floats]
     gaussian_log_volume: float
     integrates: bool
 
 
-SUM = Algebra("sum", log_sum_exp, 0.5 * LOG_2PI, integrates=True)
-MAX = Algebra("max", _maximum, 0.0, integrates=False)
+SUM = Algebra(log_sum_exp, 0.5 * LOG_2PI, integrates=True)
+MAX = Algebra(np.max, 0.0, integrates=False)
 
 
 # ------- Functions of scipy.special, which is imported at the first call: most questions need none

@@ -27,7 +27,7 @@ from bayesgraph.inference.factors import (
     union_scope,
 )
 from bayesgraph.inference.junction import Tree
-from bayesgraph.inference.programs import CompiledTables, Relevance, check_size, plan_tree, restrict
+from bayesgraph.inference.programs import CompiledTables, Relevance, plan_tree, restrict
 from bayesgraph.inference.tables import Tables
 
 # ------- Variable elimination: the submodel relevant to a query, elimination orders, the main loop
@@ -532,7 +532,9 @@ class Calibration:
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
         tables = Tables.over(variables, scopes, ones, sums_to_one=False)
         tree = plan_tree(restrict(tables, (), (), (), Relevance.EVERYTHING))
-        check_size(tree)
+        limit = default_memory_limit()
+        if BYTES * tree.largest > limit:
+            raise memory_error("a table", tree.largest, tree.width, limit)
         self.entries = float(tree.total)
         self._forest = Forest(tree, [variables[v] for v in tree.variables.tolist()])
 

@@ -207,13 +207,6 @@ def size_error(tree: Tree, limit: float) -> MemoryLimitError:
     return memory_error("a table", tree.largest, tree.width, limit, seconds)
 
 
-def check_size(tree: Tree, memory_limit: float | None = None) -> None:
-    """Raise a MemoryLimitError if the largest table of a tree exceeds the limit in bytes."""
-    limit = default_memory_limit() if memory_limit is None else memory_limit
-    if BYTES * tree.largest > limit:
-        raise memory_error("a table", tree.largest, tree.width, limit)
-
-
 def _array(numbers: Sequence[int]) -> Ints:
     return np.array(numbers, dtype=np.int64)
 
@@ -439,7 +432,9 @@ class CompiledTables:
         MemoryLimitError
             If the largest table or the workspace takes more than the limit in bytes.
         """
-        _check_memory(program, memory_limit)
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        if held_bytes(program) > limit:
+            raise memory_error("a workspace", held_entries(program), program.tree.width, limit)
         tables = self.tables
         # In a program of everything, findings are zeros in the tables, not offsets into them.
         hard = {} if everything else case.hard
@@ -574,12 +569,6 @@ def held_entries(program: Program) -> int:
 def held_bytes(program: Program) -> float:
     """Return the bytes that a run holds, which are limited."""
     return BYTES * held_entries(program)
-
-
-def _check_memory(program: Program, memory_limit: float | None) -> None:
-    limit = default_memory_limit() if memory_limit is None else memory_limit
-    if held_bytes(program) > limit:
-        raise memory_error("a workspace", held_entries(program), program.tree.width, limit)
 
 
 def _load_soft(
