@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.display import Displayed, DisplayTable, rounded
+from bayesgraph.core.display import Displayed, DisplayTable, rounded, scaled
 from bayesgraph.core.errors import quoted
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable, ancestral_set
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Plan, Slopes, Solver, Work
@@ -152,12 +152,11 @@ class Sensitivity(Displayed):
             values = self.weights.tolist()
             lines += [(f"weight of network {i}", value) for i, value in enumerate(values)]
         shown = sorted(lines, key=lambda line: -abs(line[1]))[:_MAXIMUM_LINES]
-        scale = max((abs(value) for _, value in shown), default=0.0) or 1.0
         return DisplayTable(
             f"Sensitivity of P({self.target}={self.state} | evidence) = "
             f"{rounded(self.posterior, 6)}, its derivative with respect to",
             [(entry, rounded(value, signed=True)) for entry, value in shown],
-            bars=[value / scale for _, value in shown],
+            bars=scaled(value for _, value in shown),
             note=f"taken as certain: {quoted(self.others)}" if self.others else "",
         )
 
