@@ -260,11 +260,7 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     """
     evidence, partial = evidence.split()
     free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
-    problem = _problem(model, evidence, partial, free, memory_limit)
-    scopes = [potential_scope(p) for p in problem.potentials]
-    plan = make_plan(scopes, free)
-    eliminations = replace(plan, keep=())  # no product over all kept variables is formed
-    eliminations.check_memory(memory_limit)
+    problem, plan = _planned(model, evidence, partial, free, free, memory_limit)
     left = remaining(problem.potentials, plan, problem.columns)
     factors = [factor for factor in left if isinstance(factor, Factor)]
     factors = factors or [Factor.from_log((), np.zeros(1))]  # the constant 1
@@ -273,21 +269,28 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     return Tables.from_logs(free, scopes_left, [factor.log_values[0] for factor in factors])
 
 
-def _problem(
+def _planned(
     model: Any,
     evidence: Evidence,
     partial: Sequence[Variable],
+    asked: Sequence[Variable],
     keep: Sequence[Variable],
     memory_limit: float | None,
-) -> Problem:
-    """Return the factors of the relevant submodel, if its largest one is within the limit."""
-    submodel = planned_slice(model, evidence, partial, keep).slice
+) -> tuple[Problem, Plan]:
+    """Return the factors relevant to the variables in `asked`, and the plan that leaves `keep`.
+
+    Neither the largest factor nor the largest product exceeds the limit.
+    """
+    submodel = planned_slice(model, evidence, partial, asked).slice
     cards = ([v.cardinality for v in scope if isinstance(v, Discrete)] for scope in submodel.scopes)
     entries = evidence.n_rows * max(map(math.prod, cards), default=1)
     advice = "Observe more variables, or raise memory_limit."
     # About six arrays of this size exist at a time: a table, its products and maxima.
     check_memory("A table of the model needs", entries, advice, memory_limit, copies=6)
-    return submodel.problem(evidence)
+    problem = submodel.problem(evidence)
+    plan = make_plan(map(potential_scope, problem.potentials), keep)
+    replace(plan, keep=()).check_memory(memory_limit)  # no product over all kept ones is formed
+    return problem, plan
 
 
 def most_probable(
@@ -350,10 +353,7 @@ def _maximised(
     without it they are integrated out, and their values are conditional means.
     """
     evidence, partial = evidence.split()
-    problem = _problem(model, evidence, partial, variables, memory_limit)
-    scopes = [potential_scope(p) for p in problem.potentials]
-    plan = make_plan(scopes)
-    plan.check_memory(memory_limit)
+    problem, plan = _planned(model, evidence, partial, variables, (), memory_limit)
     trace: list[tuple[Variable, Potential]] = []
     continuous = MAX if joint else SUM
     result = multiply(
