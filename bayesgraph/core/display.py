@@ -208,8 +208,7 @@ class DisplayTable:
             ]
             cells += bars[i : i + 1]  # nothing if there are no bars
             body.append(f"  {'  '.join(cells)}".rstrip() + below[i])
-        note = [indented(_lines(self.note))] if self.note else []
-        return "\n".join([_lines(self.title), *body, *note])
+        return self._framed(body)
 
     def folded(self, keys: int) -> str:
         """Return the table as text whose columns continue below where a line would be too long.
@@ -241,8 +240,12 @@ class DisplayTable:
             part_of_it = replace(self, title="", rows=rows, header=header, note="")
             # The empty title is an empty first line.
             texts.append(part_of_it.text().removeprefix("\n"))
-        note = [indented(_lines(self.note))] if self.note else []
-        return "\n".join([_lines(self.title), *texts, *note])
+        return self._framed(texts)
+
+    def _framed(self, body: Sequence[str]) -> str:
+        """Return texts between the title and the note, whose lines are indented."""
+        note = [f"  {printable(line)}" for line in self.note.split("\n")] if self.note else []
+        return "\n".join([_lines(self.title), *body, *note])
 
     def _body(self) -> list[Sequence[str]]:
         return [*([self.header] if self.header else []), *self.rows]
@@ -330,11 +333,6 @@ class DisplayedByName(Displayed, Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return len(self._by_name)
-
-
-def indented(text: str) -> str:
-    """Return text with each line indented by two spaces."""
-    return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
 def more(n: int, shown: int, what: str) -> str:
