@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -442,7 +441,7 @@ def places_of(variables: Iterable[Discrete]) -> Places:
     return places
 
 
-def _posterior_at(places: Places, flat: Floats, log_evidence: float, name: Name) -> Posterior:
+def posterior_at(places: Places, flat: Floats, log_evidence: float, name: Name) -> Posterior:
     """Return the posterior of one variable, from the probabilities of all."""
     variable, begin = places[name]
     probabilities = flat[begin : begin + variable.cardinality]
@@ -487,21 +486,6 @@ class Marginals(Displayed, Mapping[Name, Any]):
         self._answers: dict[Name, Any] = {}
         self.log_evidence = log_evidence
         self.approximation = approximation
-
-    @classmethod
-    def of_tables(cls, places: Places, flat: Floats, log_evidence: float) -> Marginals:
-        """Return the posteriors of discrete variables, given one after the other.
-
-        Parameters
-        ----------
-        places : mapping from name to (Discrete, int)
-            Each variable, and where its probabilities begin; see `places_of`.
-        flat : ndarray
-            Probabilities.
-        log_evidence : float
-        """
-        answer = partial(_posterior_at, places, flat, log_evidence)
-        return cls(places, answer, log_evidence, flat=flat)
 
     def __getitem__(self, name: Name) -> Any:
         if isinstance(name, (Discrete, Continuous)):

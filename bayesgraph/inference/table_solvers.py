@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +38,7 @@ from bayesgraph.inference.programs import (
     plan_tree,
     size_error,
 )
-from bayesgraph.inference.results import Assignment, Marginals, Posterior, places_of
+from bayesgraph.inference.results import Assignment, Marginals, Posterior, places_of, posterior_at
 from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
 
 # ------ The most probable assignments, and exact draws, from a junction tree after its upward pass
@@ -321,7 +322,8 @@ class _TablePosteriors(_TableWork):
         if log_mass == -np.inf:
             return None
         if isinstance(self.question, contract.All):
-            return Marginals.of_tables(self._places, flat, log_mass)
+            of_name = partial(posterior_at, self._places, flat, log_mass)
+            return Marginals(self._places, of_name, log_mass, flat=flat)
         if self.question.whole:
             return Posterior(self._targets, flat.reshape(self._shape), log_mass)
         # Tables irrelevant to the targets were left out: the log evidence is a query of its own.
