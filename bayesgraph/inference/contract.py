@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -172,13 +172,15 @@ class Plan(Displayed):
         title = f"Plan: eliminate {len(self.order)} variables, keep {kept}\n  by {self.solver}"
         # The bound is within the range of floats; the number of multiplications may be beyond it.
         seconds = format_seconds(SECONDS_AN_ENTRY * min(self.multiplications, 10**300))
+        before, after = map(format_count, self.entries or (0, 0))
+        held = f"{after} of {before} entries of all tables are held"
         # Rows of the display: label, whether the row is shown, text.
         cells = [
             ("passes", self.passes > 1, str(self.passes)),
             ("induced width", True, str(self.width)),
             ("largest table", True, _size(self.largest_table)),
             ("slices", bool(self.slices), format_count(table_entries(self.slices))),
-            ("compressed", self.entries is not None, _compressed(self.entries or (0, 0))),
+            ("compressed", self.entries is not None, held),
             ("workspace", self.workspace > 0, _size(self.workspace)),
             ("multiplications", True, f"{format_count(self.multiplications)} (about {seconds})"),
             ("components", self.components > 1, f"{format_count(self.components)} Gaussians"),
@@ -198,11 +200,6 @@ class Plan(Displayed):
 
 def _size(numbers: int) -> str:
     return f"{format_count(numbers)} numbers ({format_bytes(BYTES * numbers)})"
-
-
-def _compressed(entries: tuple[int, int]) -> str:
-    before, after = map(format_count, entries)
-    return f"{after} of {before} entries of all tables are held"
 
 
 def _names(scope: Sequence[Variable]) -> str:
@@ -727,6 +724,9 @@ class Solver(ABC):
 # ------------------------------------------------------------------------------------------ memo
 
 
+T = TypeVar("T")
+
+
 class Memo:
     """A bounded cache: the least recently used entry is evicted first.
 
@@ -745,13 +745,14 @@ class Memo:
         self._nbytes = 0
         self._lock = threading.Lock()
 
-    def get(self, key: object, make: Callable[[], Any]) -> Any:
+    def get(self, key: object, make: Callable[[], T]) -> T:
         """Return the entry of a key; if there is none, store and return ``make()``."""
         with self._lock:
             stored = self._kept.pop(key, None)
             if stored is not None:
                 self._kept[key] = stored  # the most recently used entry is last
-                return stored[0]
+                kept: T = stored[0]
+                return kept
         made = make()
         entry = made, nbytes_of(made)
         with self._lock:

@@ -202,8 +202,7 @@ class Answering:
 
     def _answers(self, kind: type[Any]) -> bool:
         """Tell whether this model has a solver for queries of a type, a class of `Question`."""
-        is_answered: bool = self._memo.get(kind, lambda: any(serving(self, kind)))
-        return is_answered
+        return self._memo.get(kind, lambda: any(serving(self, kind)))
 
     def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
@@ -233,11 +232,10 @@ class Answering:
         memory_limit : float, optional
             Bytes.
         """
-        work: Work = self._memo.get(
+        return self._memo.get(
             (type(question), question, pattern),
             lambda: first_work(self, question, pattern, memory_limit),
         )
-        return work
 
     def _plan_of(self, question: Question, pattern: Pattern) -> Plan:
         """Return the plan of a query for a set of observed variables; see `plan`."""

@@ -433,10 +433,7 @@ class Ensemble(Model):
         The probability of an interval (or group) is divided as in the network with the most of
         them, and there in equal parts. A state that a network lacks has the share 0.
         """
-        shares: dict[int, Floats] = self._memo.get(
-            ("shares", variable), lambda: self._shares(variable)
-        )
-        return shares
+        return self._memo.get(("shares", variable), lambda: self._shares(variable))
 
     def _shares(self, variable: int) -> dict[int, Floats]:
         """Return the shares of states, shape (n_states,), by index of network; see `shares_of`."""

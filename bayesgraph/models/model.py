@@ -1072,8 +1072,7 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
         if model.variables[at].name in findings:
             states.setdefault(model.variables[indicator].name, "no")
     key = ("findings", *findings.items())
-    changed: Model = model._cut_models.get(key, lambda: model._with_findings(findings))
-    return changed, states
+    return model._cut_models.get(key, lambda: model._with_findings(findings)), states
 
 
 def under(
