@@ -452,7 +452,7 @@ class _Program(_TableWork):
         general = self._general
         limit = default_memory_limit() if memory_limit is None else memory_limit
         if general is None or self._bytes > limit:
-            return self._narrowed(case, memory_limit)
+            return self._narrowed(case, limit)
         self._runs += 1
         if self._runs == _RUNS_BEFORE and general.tree.total >= SMALLEST:
             tree = self.compiled.tree(self._query, order_kernels.OFTEN)
@@ -464,23 +464,22 @@ class _Program(_TableWork):
         if self._narrows:
             narrow = general
             with suppress(MemoryLimitError):
-                narrow = self._narrowed(case, memory_limit)
+                narrow = self._narrowed(case, limit)
             # Later cases are tried only as long as it pays.
             self._narrows = narrow.tree.total < general.tree.total / 2
             return narrow
         return general
 
-    def _narrowed(self, case: contract.Case, memory_limit: float | None) -> Program:
+    def _narrowed(self, case: contract.Case, limit: float) -> Program:
         """Return the program of one case, which the model keeps as long as there is room."""
 
         def compile_case() -> Program:
-            return self._made(memory_limit=memory_limit, compress=True, hard=case.hard)
+            return self._made(memory_limit=limit, compress=True, hard=case.hard)
 
         states = tuple(case.hard[v] for v in self.pattern.observed)
         key = ("case", type(self.question), self.question, self.pattern, states)
         program: Program = self.model._memo.get(key, compile_case)
         # A held program above a smaller limit is compiled again, which raises the error of this.
-        limit = default_memory_limit() if memory_limit is None else memory_limit
         return program if held_bytes(program) <= limit else compile_case()
 
     def _result(self, case: contract.Case, memory_limit: float | None) -> tuple[Floats, float]:
