@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -99,7 +100,7 @@ def predict_dataset(
     names = known_names(estimator, dataset.names, dataset.source)
     dataset.checked(keep, "keep=")
     if write is None:
-        return dataset.predicted(partial(_predicted_columns, estimator, what), names, keep)
+        return dataset.predicted(_Predicting(estimator, what), names, keep)
     if dataset.executor is not None and not dataset.is_lazy:
         raise DataTypeError(
             f"Predictions of {dataset.source} are written by this process, in threads; leave out "
@@ -144,16 +145,20 @@ def predict_dataset(
     return n_rows
 
 
-def _predicted_columns(
-    estimator: Any, what: str, table: Any, keep: Sequence[str]
-) -> dict[str, Any]:
-    """Return the columns that an estimator predicts for a table; see `datasets.Predicting`."""
-    # Workers have one thread for each part.
-    with one_blas_thread():
-        columns, impossible = counted(estimator, table, what)
-    _check_apart(keep, columns)
-    warn_of_impossible(impossible, len(table), estimator.target_)
-    return columns
+@dataclass(frozen=True)
+class _Predicting:
+    """The columns that an estimator predicts for a table; see `datasets.Predicting`."""
+
+    estimator: Any
+    what: str
+
+    def __call__(self, table: Any, keep: Sequence[str]) -> dict[str, Any]:
+        # Workers have one thread for each part.
+        with one_blas_thread():
+            columns, impossible = counted(self.estimator, table, self.what)
+        _check_apart(keep, columns)
+        warn_of_impossible(impossible, len(table), self.estimator.target_)
+        return columns
 
 
 # --------------------------------------------------------------------------------------- columns
