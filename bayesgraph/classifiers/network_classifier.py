@@ -147,7 +147,7 @@ class CollectedStatistics:
             names = (f"part {number}" for number in itertools.count(1))
         total, first = None, ""
         for name, item in zip(names, [parts] if single else parts, strict=False):
-            part = item
+            part: CollectedStatistics = item
             if not isinstance(item, CollectedStatistics):
                 # `collected_` raises if the classifier cannot be updated.
                 if not hasattr(type(item), "collected_"):
