@@ -353,7 +353,7 @@ class Smoothing:
     def pooled(self, count: Floats, comoment: Floats) -> Floats:
         """Return the pooled within-class covariance, with length 1 along the axis of the classes.
 
-        Classes lie along the first axis; `count` and `comoment` are as for `covariance`.
+        Classes lie along the first axis of both; otherwise they are as for `covariance`.
         """
         # Classes without rows have no mean that costs a degree of freedom.
         rows = count - self.ddof * (count > 0)

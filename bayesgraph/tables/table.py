@@ -332,11 +332,14 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         for kind in (np.int32, np.int16, np.int8):
             if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
                 narrow = np.dtype(kind)
-        contiguous = np.empty(array.shape, narrow, order="F")
-        for first in range(0, len(array), _BLOCK):
-            rows = slice(first, first + _BLOCK)
-            contiguous[rows] = array[rows].astype(narrow)
-        array = contiguous
+        if array.flags.f_contiguous:
+            array = array.astype(narrow)
+        else:
+            contiguous = np.empty(array.shape, narrow, order="F")
+            for first in range(0, len(array), _BLOCK):
+                rows = slice(first, first + _BLOCK)
+                contiguous[rows] = array[rows].astype(narrow)
+            array = contiguous
     return _checked({name: array[:, j] for j, name in enumerate(names)})
 
 

@@ -117,6 +117,14 @@ def test_classes_far_from_each_other_and_columns_without_spread():
     assert not said_of(lambda: clf.predict({"x": np.empty(1) * np.nan}))
 
 
+def test_limits_that_rounding_makes_equal():
+    x = bg.Continuous("x")
+    model = bg.BayesianNetwork([bg.GaussianCPD(x, 1e20, 1.0)])
+    for n in (3, 50):
+        with pytest.warns(ExtrapolationWarning, match=r"x = 2e\+20"):
+            model.log_likelihood({"x": [*[1e20] * n, 2e20]})
+
+
 def test_what_is_set_and_what_is_discrete():
     clf = bg.NaiveBayesClassifier().fit(X, Y)
     assert "age = 7000" in said_of(
