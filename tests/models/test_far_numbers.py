@@ -117,6 +117,12 @@ def test_classes_far_from_each_other_and_columns_without_spread():
     assert not said_of(lambda: clf.predict({"x": np.empty(1) * np.nan}))
 
 
+def test_the_end_of_what_is_positive_is_not_far():
+    y = np.arange(200) % 2
+    clf = bg.NaiveBayesClassifier("exponential").fit({"x": (1.0 + y) * np.arange(1.0, 201.0)}, y)
+    assert not said_of(lambda: clf.predict({"x": np.zeros(20)}))
+
+
 def test_limits_that_rounding_makes_equal():
     x = bg.Continuous("x")
     model = bg.BayesianNetwork([bg.GaussianCPD(x, 1e20, 1.0)])

@@ -735,10 +735,13 @@ class Expected(NamedTuple):
             # Distances from the middle in units in which those of both limits are 1.
             ends = np.array([least[j], most[j]])
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                away = np.abs(2.0 * ends - low[j] - high[j]) / (high[j] - low[j])
+                away, each = (
+                    np.abs(2.0 * numbers - low[j] - high[j]) / (high[j] - low[j])
+                    for numbers in (ends, values[:, j])
+                )
             # One end may be inside, and at both limits where they are equal.
             away[(ends >= low[j]) & (ends <= high[j])] = 0.0
-            share = np.mean((values[:, j] < low[j]) | (values[:, j] > high[j]))
+            share = np.mean(each > 1.0)
             if away.max() > math.sqrt(len(values)) or share > _SHARE:
                 farthest[variables[j]] = float(ends[away.argmax()])
         return farthest
