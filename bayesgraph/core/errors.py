@@ -221,11 +221,11 @@ def unknown_variable(name: object, names: Iterable[object], *, where: str) -> Un
     return UnknownVariableError(f"{where} has no variable {spelt(name)}.{near}")
 
 
-def check_known(names: Iterable[object], known: Collection[object], *, where: str) -> None:
-    """Raise the error of `unknown_variable` for the first of some names that is not known."""
+def check_known(names: Iterable[object], expected: Collection[object], *, where: str) -> None:
+    """Raise the error of `unknown_variable` for the first of some names that is not expected."""
     for name in names:
-        if name not in known:
-            raise unknown_variable(name, known, where=where)
+        if name not in expected:
+            raise unknown_variable(name, expected, where=where)
 
 
 def cause(error: Exception) -> str:

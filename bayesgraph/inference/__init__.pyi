@@ -42,7 +42,7 @@ from .factors import Factor as Factor
 from .factors import GaussianFactor as GaussianFactor
 from .factors import Potential as Potential
 from .factors import align as align
-from .factors import checked_table as checked_table
+from .factors import checked_values as checked_values
 from .factors import divided as divided
 from .factors import half_square as half_square
 from .factors import largest as largest
@@ -56,7 +56,6 @@ from .factors import take_codes as take_codes
 from .factors import tempered as tempered
 from .factors import weighted_log as weighted_log
 from .junction import Program as Program
-from .programs import FEW_VARIABLES as FEW_VARIABLES
 from .programs import CompiledTables as CompiledTables
 from .programs import Relevance as Relevance
 from .programs import plan_tree as plan_tree
@@ -84,5 +83,6 @@ from .solver import first_plan as first_plan
 from .solver import first_work as first_work
 from .solver import refused as refused
 from .solver import serving as serving
+from .table_solvers import FEW_VARIABLES as FEW_VARIABLES
 from .table_solvers import ranked as ranked
 from .tables import Tables as Tables

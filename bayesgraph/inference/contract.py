@@ -782,9 +782,7 @@ class Memo:
 
 def nbytes_of(value: Any) -> int:
     """Return the `nbytes` of an object (0 if it has none), summed over nested tuples."""
-    if type(value) is np.ndarray:  # most are, and nothing tells it faster
-        return value.nbytes
-    nbytes = getattr(value, "nbytes", None)
-    if nbytes is not None:
-        return int(nbytes)
-    return sum([nbytes_of(item) for item in value]) if isinstance(value, tuple) else 0
+    if isinstance(value, tuple):
+        # Most items are arrays, and nothing tells it faster.
+        return sum([v.nbytes if type(v) is np.ndarray else nbytes_of(v) for v in value])
+    return int(getattr(value, "nbytes", 0))

@@ -60,7 +60,8 @@ class Factor:
             raise CPDError(f"A Factor is over discrete variables; its scope is {quoted(names)}.")
         if len(set(names)) < len(names):
             raise CPDError(f"A Factor takes each variable once; its scope is {quoted(names)}.")
-        self.log_values = log_of(checked_table(values, self.scope, what=self))[None]  # axis 0: rows
+        table = checked_values(values, self.scope, what=self)
+        self.log_values = log_of(table)[None]  # axis 0: rows
 
     @classmethod
     def from_log(cls, scope: Sequence[Discrete], log_values: Floats) -> Factor:
@@ -150,7 +151,7 @@ class Factor:
         return f"Factor([{names}], shape={tuple([v.cardinality for v in self.scope])})"
 
 
-def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: object) -> Floats:
+def checked_values(values: ArrayLike, scope: Sequence[Discrete], *, what: object) -> Floats:
     """Return the values as a float table of the scope's shape, or raise a CPDError.
 
     The text of `what` names the table in the error message.

@@ -217,10 +217,6 @@ def _array(numbers: Sequence[int]) -> Ints:
 # variables. If few variables are free, a kernel enumerates all their joint states instead.
 
 
-# Maximum number of free variables for which enumeration is considered.
-FEW_VARIABLES = 9
-
-
 class Run(NamedTuple):
     """The result of running an elimination program, with the workspace that holds all messages.
 
@@ -526,19 +522,6 @@ class CompiledTables:
     def free(self, observed: Sequence[int]) -> list[int]:
         """Return the indices of all variables that are not in `observed`."""
         return [v for v in range(len(self.tables.variables)) if v not in observed]
-
-    def enumerable(self, query: Query) -> Sequence[int] | None:
-        """Return the tables that a query needs, if it can be answered by enumeration, else None.
-
-        They are all tables if the model has at most `FEW_VARIABLES` free variables, else those that
-        are relevant; None if these have more free variables.
-        """
-        if len(self.tables.variables) - len(query.observed) <= FEW_VARIABLES:
-            return range(len(self.tables))
-        if query.relevance is Relevance.EVERYTHING:
-            return None
-        restricted = self.restricted(query)
-        return None if len(restricted.variables) > FEW_VARIABLES else restricted.factors.tolist()
 
 
 # Number of variables that are tried in each step of the search for slices.

@@ -262,6 +262,8 @@ def _local(run: Run, clique: int, states: Ints) -> tuple[Floats, Ints]:
 # ----------- Solvers of models of tables, for one case: joint enumeration and elimination programs
 
 
+# Maximum number of free variables for which enumeration is considered.
+FEW_VARIABLES = 9
 # Maximum number of targets of a joint posterior: NumPy arrays have at most 64 axes.
 _MAX_TARGETS = 60
 # Number of the run before which a better order is searched for and cliques are compressed to save
@@ -344,10 +346,9 @@ class EnumeratedPosteriors(_TablePosteriors):
 
     def _prepare(self, model: Any) -> None:
         super()._prepare(model)
-        query = query_of(self.compiled, self.question, self.pattern)
-        tables = self.compiled.enumerable(query)
+        tables = _enumerable(self.compiled, self.question, self.pattern)
         assert tables is not None  # `takes` has checked it
-        self._layout = self.compiled.enumeration(query.targets, tables)
+        self._layout = self.compiled.enumeration(getattr(self.question, "targets", ()), tables)
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         answer = self.compiled.enumerated(case, self._layout)
@@ -372,11 +373,11 @@ class JointEnumeration(_TableSolver):
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         compiled: CompiledTables = model._compiled_tables
         one_case = not pattern.rows and not pattern.soft
-        return one_case and compiled.enumerable(query_of(compiled, question, pattern)) is not None
+        return one_case and _enumerable(compiled, question, pattern) is not None
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         compiled: CompiledTables = model._compiled_tables
-        factors = compiled.enumerable(query_of(compiled, question, pattern))
+        factors = _enumerable(compiled, question, pattern)
         assert factors is not None  # `takes` has checked it
         tables = compiled.tables
         start, item = tables.arrays.start, tables.arrays.item
@@ -386,6 +387,23 @@ class JointEnumeration(_TableSolver):
         return contract.Plan(
             keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in free)
         )
+
+
+def _enumerable(
+    compiled: CompiledTables, question: Any, pattern: contract.Pattern
+) -> Sequence[int] | None:
+    """Return the tables that a query needs, if it can be answered by enumeration, else None.
+
+    They are all tables if the model has at most `FEW_VARIABLES` free variables, else those that are
+    relevant; None if these have more free variables.
+    """
+    if len(compiled.tables.variables) - len(pattern.observed) <= FEW_VARIABLES:
+        return range(len(compiled.tables))
+    query = query_of(compiled, question, pattern)
+    if query.relevance is Relevance.EVERYTHING:
+        return None
+    restricted = compiled.restricted(query)
+    return None if len(restricted.variables) > FEW_VARIABLES else restricted.factors.tolist()
 
 
 # ------------------------------------------------------------------------------- compiled programs

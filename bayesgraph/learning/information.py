@@ -25,8 +25,8 @@ from bayesgraph.statistics import (
     PairsSummary,
     SinglesSummary,
     Smoothing,
-    is_sparse,
     safe_divide,
+    too_few_rows,
 )
 
 # ------------------------------ Mutual information of two columns given the class, in nats per row
@@ -347,7 +347,7 @@ def varying(single: SinglesSummary) -> dict[Variable, None]:
 def _parameters(summary: PairsSummary) -> Floats:
     """Return the number of parameters that arcs between discrete columns add, shape (d, d).
 
-    If `is_sparse` holds for a pair, it is what the cells that occur are worth, if that is less:
+    If `too_few_rows` holds for a pair, it is what the cells that occur are worth, if that is less:
     the logarithm of the number of states that each might have, and a parameter for all but one of
     the states of a child that a state of its parent has.
     """
@@ -355,9 +355,9 @@ def _parameters(summary: PairsSummary) -> Floats:
     free = cards - 1.0
     parameters = np.outer(k * free, free)
     # If the largest table is not sparse, none is.
-    if not is_sparse(free.max(initial=0.0) ** 2, rows):
+    if not too_few_rows(free.max(initial=0.0) ** 2, rows):
         return parameters
-    wide = np.triu(is_sparse(np.outer(free, free), rows), k=1)
+    wide = np.triu(too_few_rows(np.outer(free, free), rows), k=1)
     for i, j in np.argwhere(wide).tolist():
         occurs = summary.pair_table(i, j) > 0  # by class and the states of i and j
         # `axis` is that of the child.

@@ -32,10 +32,10 @@ from bayesgraph.statistics import (
     SmoothingLike,
     as_smoothing,
     conditional_gaussian,
-    is_sparse,
     many_states,
     partial_correlation,
     safe_divide,
+    too_few_rows,
 )
 
 # ---------------------------- The PC algorithm: a structure from tests of conditional independence
@@ -144,7 +144,7 @@ class PairTests:
         n_rows = np.inf if rows is None else rows.weights.sum() or rows.n_rows
         # Pairs of columns of so many states that G-squared is not chi-squared; if the rows are in
         # memory, they are tested by `many_states`.
-        self._in_memory, self._wide = rows, is_sparse(np.outer(free, free), n_rows)
+        self._in_memory, self._wide = rows, too_few_rows(np.outer(free, free), n_rows)
         self._most = 0.0  # weight of the rows of the test that had the most
 
     def of(self, asked: Sequence[Asked]) -> Floats:

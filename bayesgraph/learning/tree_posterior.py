@@ -81,11 +81,6 @@ class SpanningTrees:
             steps.append((before, shares))
         return steps
 
-    @property
-    def log_partition(self) -> float:
-        """Natural log of the sum over all trees of the products of their weights."""
-        return float(sum(log_sum_exp(before[-1, :-1], 0) for before, _ in self._steps))
-
     def edge_probabilities(self) -> Floats:
         """Return the probability that a tree contains each edge, shape (n, n), diagonal zero.
 

@@ -361,12 +361,14 @@ class BayesianNetwork(Model):
     @cached_property
     def _compiled_tables(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
-        tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        # Discrete variables that an intervention sets have no table, and are left out.
-        others = [cpd for cpd in self.cpds if not isinstance(cpd, TableCPD)]
-        if any(not isinstance(c, SetCPD) or not isinstance(c.variable, Discrete) for c in others):
-            return None
-        scopes = [self._scopes[self._index_of[table.variable.name]] for table in tables]
+        tables, scopes = [], []
+        for cpd, scope in zip(self.cpds, self._scopes, strict=True):
+            if isinstance(cpd, TableCPD):
+                tables.append(cpd)
+                scopes.append(scope)
+            # Discrete variables that an intervention sets have no table, and are left out.
+            elif not isinstance(cpd, SetCPD) or not isinstance(cpd.variable, Discrete):
+                return None
         # Logs only where probabilities underflow: otherwise they follow from the values.
         logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
         values = [table.values for table in tables]

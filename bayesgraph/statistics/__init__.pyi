@@ -21,9 +21,9 @@ from .independence import Outcome as Outcome
 from .independence import conditional_gaussian as conditional_gaussian
 from .independence import holm_adjusted as holm_adjusted
 from .independence import independence_test as independence_test
-from .independence import is_sparse as is_sparse
 from .independence import many_states as many_states
 from .independence import partial_correlation as partial_correlation
+from .independence import too_few_rows as too_few_rows
 from .requests import Extensions as Extensions
 from .requests import Families as Families
 from .requests import Family as Family

@@ -215,7 +215,7 @@ def _are_sparse(columns: _Columns) -> bool:
     """Tell whether discrete x and y have too many states for `g_squared`."""
     r, s = (math.prod(v.cardinality for v in arranged(g).discrete) for g in (columns.x, columns.y))
     # The declared states are an upper bound, which spares counting those that occur.
-    may_be_sparse = bool(is_sparse((r - 1.0) * (s - 1.0), columns.weights.sum()))
+    may_be_sparse = bool(too_few_rows((r - 1.0) * (s - 1.0), columns.weights.sum()))
     return may_be_sparse and Cells.of(columns).are_sparse
 
 
@@ -348,10 +348,10 @@ class Cells(NamedTuple):
     @property
     def are_sparse(self) -> bool:
         """Whether they are too many for `g_squared`, so that `permuted` decides."""
-        return bool(is_sparse(self.widest, float(self.counts.sum())))
+        return bool(too_few_rows(self.widest, float(self.counts.sum())))
 
 
-def is_sparse(degrees: Any, rows: Any) -> Any:
+def too_few_rows(degrees: Any, rows: Any) -> Any:
     """Tell whether a table has too many cells for the chi-squared distribution of G-squared.
 
     With d degrees of freedom and n rows, the mean of G-squared is about d + d^2 / (6 n) (Williams
@@ -465,7 +465,7 @@ _METHODS: dict[str, Callable[[_Columns], Outcome]] = {
 
 
 def many_states(source: RowSource, x: Discrete, y: Discrete, others: Sequence[Variable]) -> Outcome:
-    """Return the test of two columns of so many states that `is_sparse` may hold, from the rows.
+    """Return the test of two columns of so many states that `too_few_rows` may hold, from the rows.
 
     `others` are the columns given which they are tested. The result is NaN if some of these are
     continuous, or leave no degree of freedom.

@@ -14,7 +14,6 @@ from joint import Joint, hard_names, random_evidence, random_graph, random_netwo
 import bayesgraph as bg
 from bayesgraph.inference import Case, Pattern, programs, table_solvers
 from bayesgraph.inference import Joint as JointQuery
-from bayesgraph.inference import programs as compiled
 from bayesgraph.inference import tables as supports
 from bayesgraph.inference.programs import Query
 from bayesgraph.inference.tables import Relation, join, moved, radix, size
@@ -31,7 +30,7 @@ def forced(*, by_case=False):
         mock.patch.multiple(supports, **ALWAYS),
         mock.patch.multiple(table_solvers, SMALLEST=0, _RUNS_BEFORE=1),
         mock.patch.object(table_solvers, "MOST_DENSE", -1.0 if by_case else math.inf),
-        mock.patch.object(compiled, "FEW_VARIABLES", -1),
+        mock.patch.object(table_solvers, "FEW_VARIABLES", -1),
     ):
         yield
 

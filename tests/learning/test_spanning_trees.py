@@ -33,17 +33,15 @@ def all_trees(weights):
 
 def shares_of(trees):
     logs = np.array(list(trees.values()))
-    peak = logs.max()
-    total = np.exp(logs - peak).sum()
-    return peak + math.log(total), dict(zip(trees, np.exp(logs - peak) / total, strict=True))
+    weights = np.exp(logs - logs.max())
+    return dict(zip(trees, weights / weights.sum(), strict=True))
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5), st.sampled_from([0.1, 1.0, 10.0, 3000.0]))
 def test_edges_equal_enumeration(seed, n, scale):
     weights = random_weights(np.random.default_rng(seed), n, scale)
     trees = SpanningTrees(weights)
-    log_partition, shares = shares_of(all_trees(weights))
-    assert trees.log_partition == pytest.approx(log_partition, rel=1e-12, abs=1e-12)
+    shares = shares_of(all_trees(weights))
     expected = np.zeros((n, n))
     for edges, share in shares.items():
         for i, j in edges:
@@ -52,10 +50,9 @@ def test_edges_equal_enumeration(seed, n, scale):
     np.testing.assert_allclose(trees.edge_probabilities(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "count"), [(1, 1), (2, 1), (3, 3), (4, 16), (5, 125), (9, 9**7)])
-def test_equal_weights_count_the_trees(n, count):
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+def test_edges_of_equal_weights_are_equally_probable(n):
     trees = SpanningTrees(np.zeros((n, n)))
-    assert math.exp(trees.log_partition) == pytest.approx(count)  # Cayley
     expected = np.where(np.eye(n), 0.0, 2.0 / n)
     np.testing.assert_allclose(trees.edge_probabilities(), expected, atol=1e-13)
 
@@ -65,7 +62,7 @@ def test_equal_weights_count_the_trees(n, count):
 def test_draws_follow_the_distribution(scale):
     random = np.random.default_rng(7)
     weights = random_weights(random, 5, scale)
-    _, shares = shares_of(all_trees(weights))
+    shares = shares_of(all_trees(weights))
     trees, n = SpanningTrees(weights), 4000
     drawn = Counter(tuple(trees.draw(random)) for _ in range(n))
     assert set(drawn) <= set(shares)

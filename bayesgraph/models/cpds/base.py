@@ -23,7 +23,7 @@ from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
-from bayesgraph.inference import Factor, Family, Potential, checked_table, take_codes
+from bayesgraph.inference import Factor, Family, Potential, checked_values, take_codes
 from bayesgraph.statistics import ParameterPosterior
 
 # ------------ Conditional distributions as tables of text, for printing and for the nodes of plots
@@ -792,7 +792,7 @@ def checked_numbers(
 
 def checked_shares(values: ArrayLike, scope: Sequence[Discrete], *, what: object) -> Floats:
     """Return the probabilities of the last variable given the others as a read-only table."""
-    table = checked_table(values, scope, what=what)
+    table = checked_values(values, scope, what=what)
     check_sums(table, scope[:-1], what=what)
     table.flags.writeable = False
     return table
