@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_217,
-    "nodes of syntax trees": 674_782,
+    "lines of code": 58_213,
+    "nodes of syntax trees": 674_781,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_805,
-    "comments that silence a check": 104,
+    "comments that silence a check": 103,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -234,9 +234,6 @@ def joined_classes(sources: Mapping[str, Any]) -> NDArray[Any]:
             "Convert them to one type."
         )
     parts = [np.asarray(part) for part in sources.values()]
-    if any(part.dtype.kind == "O" for part in parts):
-        # Text that is kept as objects.
-        return np.array(sorted(set().union(*(part.tolist() for part in parts))), dtype=object)
     return np.unique(np.concatenate(parts))
 
 
@@ -589,6 +586,8 @@ def weighted(
     if class_weight is not None and isinstance(y, Labels):
         balance = weights_of_classes(class_weight, y.classes, np.bincount(y.codes))[y.codes]
         weights = balance * weights if len(weights) else balance
+        if first and not weights.any():
+            raise DataError("class_weight= leaves no row a positive weight.")
         weights = checked_weights(weights, len(y), first=first)
     if weights.all():
         return columns, y, weights

@@ -26,7 +26,6 @@ from bayesgraph.tables import (
     Factorised,
     Unseen,
     UnseenValues,
-    are_within,
     as_numbers,
     categorical_names,
     check_kinds,
@@ -440,7 +439,7 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
     `columns` has the shape (n_columns, n_rows).
     """
     # Usually one pass is enough: no number is large, and none is missing.
-    if are_within(columns.ravel("K"), MAGNITUDES[1]):
+    if _are_small(columns):
         return
     # Missing values and large numbers, which are allowed, come here too. Axes are (column, row).
     wrong = np.isinf(columns)
@@ -449,10 +448,16 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
         raise infinite(names[column], row)
 
 
+def _are_small(numbers: Floats) -> bool:
+    """Tell whether the sum of squares of numbers is far from overflow; not if one is missing."""
+    flat = numbers.ravel("K")
+    return bool(np.vdot(flat, flat) <= MAGNITUDES[1] ** 2)  # which does not warn of overflow
+
+
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
     """Raise an error for numbers whose squares overflow, if the summaries are sums of squares."""
     of_squares = star.summaries.densities == "gaussians"
-    if of_squares and not are_within(columns.ravel("K"), MAGNITUDES[1]):
+    if of_squares and not _are_small(columns):
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
         # Small magnitudes are allowed, as other rows of the column may be larger: 0 passes here.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

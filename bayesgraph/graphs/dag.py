@@ -241,7 +241,8 @@ def reachable(
     dag : networkx.DiGraph
     start, evidence : collection of nodes
     within : collection of nodes, optional
-        Trails have no others. All ancestors of start and evidence, others are only at their ends.
+        Trails have no others. It has all ancestors of start and evidence, so that parents need no
+        look; other nodes are entered from a parent only.
     """
     among = dag if within is None else within
     # Visits of a node, from one of its children or from a parent; a start is as if from a child.

@@ -470,3 +470,22 @@ def add_linear(
                     z = residual[i] * scales[entry[i]]
                     added = constants[entry[i]] - 0.5 * z * z
                     target[i] += added if added == added else 0.0  # NaN: a number is missing
+
+
+# --------------------------------------------------------------------------- Numbers beyond limits
+
+
+@kernel()
+def are_outside(values: Floats, low: Floats, high: Floats) -> NDArray[np.bool_]:
+    """Return whether a column has a number below its lower or above its upper limit; NaN is none.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, m)
+    low, high : ndarray, shape (m,)
+    """
+    outside = np.zeros(len(low), np.bool_)
+    for row in range(len(values)):
+        for j in range(len(low)):
+            outside[j] |= (values[row, j] < low[j]) | (values[row, j] > high[j])
+    return outside

@@ -35,7 +35,6 @@ from .datasets import decoded as decoded
 from .datasets import in_runs as in_runs
 from .datasets import is_text as is_text
 from .datasets import summed as summed
-from .encoding_kernels import are_within as are_within
 from .opening import as_dataset as as_dataset
 from .opening import open_dataset as open_dataset
 from .reading import WRITTEN as WRITTEN

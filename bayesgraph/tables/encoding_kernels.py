@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import kernel
 
 
@@ -95,13 +94,3 @@ def find_codes(
                     # An interval includes its upper cut point, so that its code is the number of
                     # points below the value. NaN, which does not equal itself, is in no interval.
                     column[i] = places[i] if values[i] == values[i] else -1
-
-
-@kernel()
-def are_within(values: Floats, maximum: float) -> bool:
-    """Return whether the magnitudes of all numbers are at most `maximum`, and none is missing."""
-    # Comparisons with NaN are false.
-    good = True
-    for i in range(len(values)):
-        good &= abs(values[i]) <= maximum
-    return good

@@ -575,8 +575,7 @@ def checked_table(
     # The order does not matter here: "K" is the one of the memory, which needs no copy.
     numbers = values.ravel(order="K")
     # All of the numbers of a finite sum of squares are finite, and their squares as well.
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = float(numbers @ numbers)
+    squares = np.vdot(numbers, numbers)  # which does not warn of overflow
     is_finite = math.isfinite(squares) or are_finite(values)
     if not is_finite:
         infinities = np.argwhere(np.isinf(values.T))

@@ -160,6 +160,19 @@ def test_a_class_without_weight_is_left_out():
     np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
 
+def test_no_row_with_a_weight_is_told_of_class_weights():
+    X, y = rows()
+    only = np.unique(y)[0]
+    for weight, weights in (
+        (dict.fromkeys(np.unique(y), 0.0), None),
+        ({only: 0.0}, np.where(y == only, 1.0, 0.0)),
+    ):
+        with pytest.raises(
+            bg.errors.DataError, match="class_weight= leaves no row a positive weight"
+        ):
+            TRAINED["average"](class_weight=weight).fit(X, y, sample_weight=weights)
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["average", "weighted"])
 def test_files_of_rows_are_weighed_as_tables(name, tmp_path):

@@ -1,6 +1,7 @@
 """The process that compiles in the background: one for each cache, which ends with its parent."""
 
 import json
+import math
 import os
 import pickle
 import signal
@@ -119,6 +120,7 @@ def test_a_list_is_read_again_after_a_while(cache):
     library = background.Library()
     assert not library.has("kernels.some")
     library.add("", "kernels.some")
+    library.next_look = math.inf
     assert not library.has("kernels.some")
     library.next_look = 0.0
     assert library.has("kernels.some")

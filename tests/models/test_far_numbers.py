@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import bayesgraph as bg
 from bayesgraph.cli.commands import app
 from bayesgraph.core.errors import ExtrapolationWarning
+from bayesgraph.models import row_kernels
 
 RANDOM = np.random.default_rng(0)
 N = 2000
@@ -156,3 +157,20 @@ def test_parents_may_come_later_than_their_children(root):
     for name in ("age", "bmi"):
         row = X.iloc[[0]].assign(**{name: 7e5})
         assert name in said_of(partial(clf.predict_proba, row)).split(" = ")[0]
+
+
+@pytest.mark.parametrize("tier", ["compiled", "interpreted"])
+def test_columns_with_numbers_beyond_limits(tier):
+    values = RANDOM.normal(size=(7, 5))
+    values[3] = [np.nan, 3.5, -3.5, np.inf, 3.0]
+    found = getattr(row_kernels.are_outside, tier)(values, np.full(5, -3.0), np.full(5, 3.0))
+    assert found.tolist() == [False, True, True, True, False]
+
+
+def test_the_order_in_memory_does_not_matter():
+    clf = MODELS["naive Bayes"]().fit(X, Y)
+    values = X.to_numpy(copy=True)
+    values[7, 1], values[8, 0] = -2e4, np.nan
+    said = {said_of(lambda: clf.predict(np.asarray(values, order=order))) for order in "CF"}  # noqa: B023
+    assert len(said) == 1
+    assert "bmi = -20000" in said.pop()

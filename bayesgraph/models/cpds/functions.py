@@ -281,7 +281,7 @@ class DeterministicCPD(CanonicalCPD):
         return self._of(self.variable, [*self.parents, parent], _minimal(steps))
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
-        """Return the CPD with the states of a variable in another order; see CPD."""
+        """Return the CPD in which state i of a variable is what state ``order[i]`` was; see CPD."""
         places = np.array(order)
         steps = [
             table[:, places] if parent == variable else table
@@ -427,13 +427,7 @@ class LogisticCPD(AdditiveCPD):
         parents: Iterable[Discrete] = (),
     ) -> None:
         self._set_family(variable, parents)
-        binary = variable.cardinality == 2
-        start = [0.0, intercept] if binary and np.ndim(intercept) == 0 else intercept
-        self.intercept = checked_numbers(
-            start,  # type: ignore[arg-type]
-            (variable.cardinality,),
-            what=f"{self.title}: intercept",
-        )
+        self.intercept = of_states(intercept, variable, f"{self.title}: intercept")
         terms = listed(weights, self.parents, "weights", self.title)
         self.weights = tuple(map(self._terms, self.parents, terms))
         # See AdditiveCPD.
@@ -450,7 +444,7 @@ class LogisticCPD(AdditiveCPD):
     def _terms(self, parent: Discrete, weights: ArrayLike) -> Floats:
         """Return the terms of a parent, shape (its states, states of the child)."""
         what = f"{self.title}: the weights"
-        if self.variable.cardinality == 2 and np.ndim(weights) < 2:
+        if self.variable.cardinality == 2 and np.asarray(weights, dtype=object).ndim < 2:
             numbers = of_states(weights, parent, what)
             weights = np.stack([np.zeros_like(numbers), numbers], axis=-1)
         shape = parent.cardinality, self.variable.cardinality
@@ -491,7 +485,7 @@ class LogisticCPD(AdditiveCPD):
         return [*tables, normalised_if_possible(sums[:, None] + self.weights[-1])]
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
-        """Return the CPD with the states of a variable in another order; see CPD."""
+        """Return the CPD in which state i of a variable is what state ``order[i]`` was; see CPD."""
         if variable != self.variable:
             return super().permuted(variable, order)
         places = list(order)

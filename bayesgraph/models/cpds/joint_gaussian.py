@@ -86,7 +86,8 @@ class JointGaussianCPD(Plate):
     ) -> None:
         self._set_family(children, parents)
         d = len(self.children)
-        shared = isinstance(covariance, (list, tuple, np.ndarray)) and np.ndim(covariance) == 2
+        # As objects, because lists of different lengths are refused only further below.
+        shared = np.asarray(covariance, dtype=object).ndim == 2
         self.mean = self._parameter("mean", mean, (*self._lead, d))
         self._means = self.mean.reshape(-1, d)
         self.covariance = self._parameter(

@@ -192,7 +192,7 @@ class AdditiveCPD(CanonicalCPD):
         return self._with([*self.parents, parent], [*self._parts, nothing], self._start)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
-        """Return the CPD with the states of a parent in another order; see CPD."""
+        """Return the CPD in which state i of a parent is what state ``order[i]`` was; see CPD."""
         parts = [
             part[list(order)] if parent == variable else part
             for parent, part in zip(self.parents, self._parts, strict=True)
@@ -395,7 +395,7 @@ class NoisyMaxCPD(AdditiveCPD):
         return self._with(parents, parts, self._start)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
-        """Return the CPD with the states of a parent in another order; see CPD."""
+        """Return the CPD in which state i of a parent is what state ``order[i]`` was; see CPD."""
         if variable == self.variable:
             raise UnsupportedModelError(
                 f"{self.title}: the states of {variable.name!r} ascend, and their order says which "
@@ -529,6 +529,8 @@ def listed(
 
 
 def of_states(value: Any, parent: Discrete, what: str) -> Floats:
-    """Return a number for each state of a parent; a single one is that of the second of two."""
-    numbers = [0.0, value] if np.ndim(value) == 0 and parent.cardinality == 2 else value
+    """Return a number for each state of a variable; a single one is of the second of two."""
+    # As objects, because lists of different lengths are refused only by the line below.
+    is_one = np.asarray(value, dtype=object).ndim == 0
+    numbers = [0.0, value] if is_one and parent.cardinality == 2 else value
     return base.checked_numbers(numbers, (parent.cardinality,), what=f"{what} of {parent.name!r}")

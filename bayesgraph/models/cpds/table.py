@@ -113,7 +113,7 @@ class TableCPD(base.CPD):
         return base.reduced(self.scope, self.log_values[None], evidence)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
-        """Return the CPD with the states of a variable in another order; see CPD."""
+        """Return the CPD in which state i of a variable is what state ``order[i]`` was; see CPD."""
         axis = self.scope.index(variable)
         return TableCPD(self.variable, np.take(self.values, order, axis=axis), self.parents)
 

@@ -4,11 +4,13 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from oracle import Oracle
 from scipy.stats import multivariate_normal
 
 import bayesgraph as bg
+from bayesgraph.core.errors import CPDError
 from bayesgraph.models import rows_by_pattern
 
 A = bg.Discrete("a", ["no", "yes"])
@@ -270,3 +272,14 @@ def test_wrong_variables_are_refused():
         bg.models.JointGaussianCPD(X[0], 0.0, 1.0)
     with pytest.raises(bg.errors.CPDError, match="at least one child"):
         bg.models.JointGaussianCPD([], np.zeros(0), np.eye(0))
+
+
+def test_one_covariance_may_be_a_frame():
+    mean = np.random.default_rng(2).normal(size=(3, 2, 3))
+    joint = bg.models.JointGaussianCPD(X, mean, pd.DataFrame(spd()), [B, A])
+    np.testing.assert_array_equal(joint.covariance, spd())
+
+
+def test_rows_of_different_lengths_are_refused():
+    with pytest.raises(CPDError, match=r"covariance takes numbers of shape \(2, 2\)"):
+        bg.models.JointGaussianCPD(X[:2], [0, 0], [[4.0, 1.0], [1.0]])
