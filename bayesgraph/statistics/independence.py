@@ -513,9 +513,11 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
     # What rounding leaves of a constant: a share of its variance, and errors of numbers of the size
     # of the mean.
     rounding = _ROUNDING * covariance.diagonal() + (8.0 * np.finfo(float).eps * mean) ** 2
-    varies = (residual.diagonal() > rounding[:2]).all()
-    r = float(residual[0, 1] / math.sqrt(residual[0, 0] * residual[1, 1])) if varies else 0.0
-    r = min(1.0, max(-1.0, r))
+    r = 0.0
+    if (residual.diagonal() > rounding[:2]).all():
+        # By the slopes in both directions: the product of variances may exceed the range of floats.
+        slopes = residual[0, 1] / residual.diagonal()
+        r = math.copysign(min(1.0, math.sqrt(slopes.prod())), residual[0, 1])
     unexplained = 1.0 - r * r
     t = abs(r) * math.sqrt(degrees / unexplained) if unexplained > 0 else math.inf
     p_value = 2.0 * float(scipy.special.stdtr(degrees, -t))

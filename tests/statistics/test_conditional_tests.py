@@ -104,6 +104,16 @@ def test_partial_correlations_equal_scipy(n_given):
     assert tested.p_value == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-260, 2.0**260, 2.0**400])
+def test_partial_correlations_do_not_depend_on_units(unit):
+    rows = {name: unit * column for name, column in mixed_rows(0, 40).items() if name in "uvw"}
+    for given in ((), ("w",)):
+        tested = bg.independence_test(rows, "u", "v", given)
+        expected = bg.independence_test(mixed_rows(0, 40), "u", "v", given)
+        assert tested.statistic == pytest.approx(expected.statistic, rel=1e-9)
+        assert tested.p_value == pytest.approx(expected.p_value, rel=1e-9)
+
+
 def mixed_rows(seed, n=300):
     random = np.random.default_rng(seed)
     d = random.integers(0, 2, n)
