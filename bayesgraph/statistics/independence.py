@@ -496,9 +496,10 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
     Outcome
         Its statistic is the correlation; 0 degrees of freedom where there are too few rows.
     """
-    # The t-test has n_rows - 2 - (number of given columns) degrees of freedom.
+    # The t-test has n_rows - 2 - (number of given columns) degrees of freedom. The tolerance is for
+    # rounding errors of a sum of weights.
     total, n = float(statistics.counts.sum()), statistics.comoment.shape[-1]
-    degrees = math.floor(total) - n
+    degrees = math.floor(total * (1.0 + 1e-9)) - n
     if degrees < 1:
         return Outcome(0.0, 0, 1.0, 0.0)
     mean, comoment = statistics.mean.reshape(n), statistics.comoment.reshape(n, n)

@@ -114,6 +114,13 @@ def test_partial_correlations_do_not_depend_on_units(unit):
         assert tested.p_value == pytest.approx(expected.p_value, rel=1e-9)
 
 
+def test_sums_of_weights_have_rounding_errors():
+    u, v = np.random.default_rng(0).normal(size=(2, 60))
+    assert np.full(60, 0.1).sum() < 6
+    tested = bg.independence_test({"u": u, "v": v}, "u", "v", sample_weight=np.full(60, 0.1))
+    assert tested.degrees_of_freedom == 4
+
+
 def mixed_rows(seed, n=300):
     random = np.random.default_rng(seed)
     d = random.integers(0, 2, n)
