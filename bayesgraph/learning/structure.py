@@ -386,9 +386,9 @@ def changed_settings(function: Callable[..., Any], settings: Mapping[str, Any]) 
     parameters = _signature(function).parameters
     defaults = {name: parameters[name].default for name in settings if name in parameters}
     return {
-        name: as_text(value)
+        name: text
         for name, value in sorted(settings.items())
-        if repr(value) != repr(defaults.get(name))
+        if (text := as_text(value)) != as_text(defaults.get(name))
     }
 
 
@@ -400,7 +400,7 @@ def as_text(value: Any) -> str:
         return f"{name}({', '.join(listed)})" if listed else name
     if isinstance(value, nx.DiGraph):
         return f"a graph of {len(value)} nodes and {len(value.edges)} arcs"
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
         entries = [f"{as_text(k)}: {as_text(v)}" for k, v in value.items()]

@@ -26,9 +26,13 @@ def test_settings_as_text_are_short_and_the_same_each_time():
     }
     assert list(map(as_text, texts.values())) == list(texts)
     assert len(as_text("x" * 500)) == 60
+    # A number is written the same whatever its type.
+    assert [as_text(np.float64(0.5)), as_text([np.int64(2), np.True_])] == ["0.5", "[2, True]"]
 
 
 def test_only_what_is_not_as_by_default_is_a_setting():
     given = {"smoothing": "dirichlet", "missing": "em", "n_jobs": None, "extra": 3}
     found = changed_settings(bg.BayesianNetwork.fit, given)
     assert found == {"extra": "3", "missing": "'em'"}
+    given = {"restarts": np.int64(1), "max_iter": np.int64(1000), "tol": np.float64(1e-5)}
+    assert changed_settings(bg.BayesianNetwork.fit, given) == {"tol": "1e-05"}
