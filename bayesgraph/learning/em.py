@@ -77,6 +77,8 @@ class Expectation:
     families : dict from variable to the Family in which it is the child
     total : float
         Total weight of all rows.
+    n_rows : int
+        Number of rows that have a weight; of equal discrete rows one counts.
 
     Raises
     ------
@@ -90,7 +92,7 @@ class Expectation:
         # Junction forests by the scopes that they calibrate: groups of rows share them.
         self._calibrations: dict[tuple[tuple[Discrete, ...], ...], Calibration] = {}
         self._held = self._all_rows()  # None if the rows are read anew in each pass
-        self.total = 0.0
+        self.total, self.n_rows = 0.0, 0
         check_cells(Families(tuple(self.families.values())))
         # The sums that no iteration changes, those of families without open variables.
         self._fixed = tree_sum(map(self._counted, self._runs()))
@@ -116,9 +118,11 @@ class Expectation:
     def _counted(self, blocks: list[_Block]) -> _Expected:
         """Return the sums of families without hidden or missing variables, which are constant.
 
-        The weights of the blocks are added to `total` on the way: the rows may be read only once.
+        The blocks are added to `total` and `n_rows` on the way: the rows may be read only once.
         """
-        self.total += sum(float(block.weights.sum()) for block in blocks)
+        for block in blocks:
+            self.total += float(block.weights.sum())
+            self.n_rows += len(block.weights)
         return sum((block.fixed for block in blocks), _Expected())
 
     def _all_rows(self) -> list[_Block] | None:
@@ -624,9 +628,10 @@ class _Problem:
         variables. The statistics of a family without hidden variables are those of the rows if
         `first` is true; in other starts they are perturbed at random.
         """
-        # For each hidden variable, the index of a random row for each of its states.
+        # For each hidden variable, the index of a random row for each of its states, among those that
+        # have a weight.
         rows = {
-            v: random.integers(self._source.n_rows, size=v.cardinality)
+            v: random.integers(self._expectation.n_rows, size=v.cardinality)
             for family in self._families
             for v in family.discrete
             if v in self._hidden
@@ -634,11 +639,12 @@ class _Problem:
         # The continuous columns of these rows, (n_states, n_numbers) for each hidden variable.
         centres = {h: np.empty((len(drawn), len(self._numbers))) for h, drawn in rows.items()}
         begin = 0
-        for table, _ in self._source.blocks() if rows else ():
+        for table, weights in self._source.blocks() if rows else ():
+            values = table.values[weights > 0] if len(weights) else table.values
             for hidden, drawn in rows.items():
-                inside = (drawn >= begin) & (drawn < begin + table.n_rows)
-                centres[hidden][inside] = table.values[drawn[inside] - begin]
-            begin += table.n_rows
+                inside = (drawn >= begin) & (drawn < begin + len(values))
+                centres[hidden][inside] = values[drawn[inside] - begin]
+            begin += len(values)
         return {family: self._family(family, centres, random, first) for family in self._families}
 
     def _family(

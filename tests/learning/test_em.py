@@ -336,6 +336,18 @@ def test_rows_of_weight_zero_take_no_part_even_if_they_cannot_be():
         bg.BayesianNetwork.fit(arcs, gaps, sample_weight=[0, 1, 1, 1, 1, 1], **options)
 
 
+def test_clusters_do_not_start_at_rows_of_weight_zero():
+    centre = np.arange(90) % 3
+    near = {"x": np.random.default_rng(0).normal(size=90) + 10 * centre}
+    far = {"x": np.append(near["x"], np.full(900, 1e6))}
+    options = {"hidden": [bg.Discrete("h", range(3))], "check_columns": False}
+    found = bg.BayesianNetwork.fit(
+        [("h", "x")], far, sample_weight=np.repeat([1, 0], [90, 900]), **options
+    )
+    expected = bg.BayesianNetwork.fit([("h", "x")], near, **options)
+    np.testing.assert_allclose(found["x"].mean, expected["x"].mean)
+
+
 @pytest.mark.slow
 def test_starts():
     frame = make_frame()
