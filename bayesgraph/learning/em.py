@@ -628,8 +628,8 @@ class _Problem:
         variables. The statistics of a family without hidden variables are those of the rows if
         `first` is true; in other starts they are perturbed at random.
         """
-        # For each hidden variable, the index of a random row for each of its states, among those that
-        # have a weight.
+        # For each hidden variable, the index of a random row for each of its states, among the rows
+        # that have a weight.
         rows = {
             v: random.integers(self._expectation.n_rows, size=v.cardinality)
             for family in self._families
@@ -682,7 +682,7 @@ class _Problem:
                 others = tuple(i for i in range(len(cards)) if i != axis)
                 of_states = centres[family.discrete[axis]][:, columns]
                 # The states lie along `axis`, the numbers along the last one.
-                total = total + np.expand_dims(of_states, others)
+                total += np.expand_dims(of_states, others)
             mean = np.where(np.isnan(total), mean, total / len(unseen))
         comoment = comoment * share[..., None, None]
         return FamilyStatistics(counts * share, mean, comoment)

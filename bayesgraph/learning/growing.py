@@ -415,14 +415,13 @@ def grow_tree(
 
     def add(node: Node, depth: int) -> int:
         """Add a node to the tree, and its split, if it has a good one, to the heap of splits."""
-        counts_of_node = node.whole
-        at, weight = len(counts), counts_of_node.sum()
+        at, weight = len(counts), node.whole.sum()
         n_rows = weight if criterion.counts_weight else len(node.share)
-        counts.append(counts_of_node)
+        counts.append(node.whole)
         splits.append(None)
         children.append([])
         # All rows are of one class.
-        pure = counts_of_node.max() >= weight * (1 - growing_kernels.ROUNDING)
+        pure = node.whole.max() >= weight * (1 - growing_kernels.ROUNDING)
         # The tolerance is for rounding errors of sums of weights.
         if depth < depth_limit and n_rows >= least - 1e-9 and not pure:
             split = criterion.split(node, leaf, lightest)

@@ -470,19 +470,17 @@ def averaged_tan(
     # Edges point away from the root that `tan` chooses.
     arcs = [directed(features, [(order[i], order[j]) for i, j in edges], None) for edges in trees]
     components: list[Parents] = [{features[c]: features[p] for p, c in tree} for tree in arcs]
-    weights = np.array([drawn[edges] for edges in trees], dtype=np.float64) / n_trees
+    weights = np.array([drawn[edges] for edges in trees]) / n_trees
     # An arc has the probability of its edge, which is over all trees, split by the frequencies of
     # both directions in the drawn ones.
-    shares: Counter[tuple[Variable, Variable]] = Counter()
-    for parents, weight in zip(components, weights.tolist(), strict=True):
-        for child, parent in parents.items():
-            shares[parent, child] += weight
+    shares: Counter[tuple[int, int]] = Counter()
+    for tree, weight in zip(arcs, weights.tolist(), strict=True):
+        for arc in tree:
+            shares[arc] += weight
     assert source.target is not None  # see `mix`
     arcs_of = {(source.target.name, v.name): 1.0 for v in features}
-    place = {v: i for i, v in enumerate(features)}
-    for (parent, child), weight in shares.items():
-        share = weight / (weight + shares[child, parent])  # of a Counter: 0 for no draw
-        exact = float(probabilities[place[parent], place[child]])
-        arcs_of[parent.name, child.name] = min(1.0, share * exact)
+    for (p, c), weight in shares.items():
+        share = weight / (weight + shares[c, p])  # of a Counter: 0 for no draw
+        arcs_of[features[p].name, features[c].name] = min(1.0, share * float(probabilities[p, c]))
     mixture = mix(components, weights, source, smoothing, priors=priors, arc_probabilities=arcs_of)
     return mixture, probabilities

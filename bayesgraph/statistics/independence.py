@@ -584,7 +584,7 @@ def holm_adjusted(p: Floats) -> Floats:
     # Ascending, without the NaN, which are sorted last.
     order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
     # The smallest of m p-values times m, the next one times m - 1, ...; all in ascending order.
-    factors = len(order) - np.arange(len(order))
+    factors = np.arange(len(order), 0, -1)
     adjusted = np.full(len(p), np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
     return adjusted

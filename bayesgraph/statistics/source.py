@@ -393,11 +393,10 @@ class TableSource(CountSource):
 
     def sample(self, n_rows: int) -> TableSource:
         """Return a source of about `n_rows` rows, chosen by their numbers, or of all if few."""
-        share = n_rows / max(self.table.n_rows, 1)
-        if share >= 1.0:
+        if self.table.n_rows <= n_rows:
             # A source of its own, without the statistics of this one, as that of fewer rows is.
             return self._of(self.table, self.weights)
-        chosen = sampled(0, self.table.n_rows, share)
+        chosen = sampled(0, self.table.n_rows, n_rows / self.table.n_rows)
         return self._of(
             self.table.rows(chosen), self.weights[chosen] if len(self.weights) else self.weights
         )
