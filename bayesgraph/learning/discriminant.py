@@ -231,7 +231,7 @@ def _full_block(
     # Covariances have the shape (n_classes, d, d), and counts one that goes with it.
     n = statistics.counts[:, None, None]
     free = _degrees_of_freedom(model, n)
-    scatter = n * class_covariances(model, statistics, total > 0, rows)
+    scatter = n * class_covariances(model, statistics, total, rows)
     covariance = safe_divide(scatter.sum(axis=0), free.sum())
     if not model.shared:
         # A class of too few rows keeps the pooled covariance.
@@ -269,7 +269,7 @@ def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:
 def class_covariances(
     model: CovarianceModel,
     statistics: FamilyStatistics,
-    varies: NDArray[np.bool_],
+    total: Floats,
     rows: _Rows | None = None,
 ) -> Floats:
     """Return the maximum-likelihood covariance of each class after shrinkage, shape (K, d, d).
@@ -281,9 +281,9 @@ def class_covariances(
     model : CovarianceModel
     statistics : FamilyStatistics
         Statistics of the class and all features.
-    varies : ndarray of bool, shape (d,)
-        Which features are not constant. Constant features do not affect the shrinkage, and keep
-        covariances of zero.
+    total : ndarray, shape (d,)
+        Variance of each feature over all rows. Constant features do not affect the shrinkage, and
+        keep covariances of zero.
     rows : optional
         Complete rows; needed for "ledoit_wolf".
     """
@@ -294,10 +294,11 @@ def class_covariances(
     scale = np.ones(statistics.mean.shape)
     if isinstance(model.regularization, str):
         variance = covariance.diagonal(axis1=1, axis2=2)
-        scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+        # A feature that is constant in a class only has the unit of all rows there.
+        scale = np.sqrt(np.where(variance > 0, variance, np.where(total > 0, total, 1.0)))
     # Entry (i, j) is divided by the units of both features.
     unit = covariance / scale[:, :, None] / scale[:, None, :]
-    d = max(1, int(np.count_nonzero(varies)))  # all features may be constant
+    d = max(1, int(np.count_nonzero(total)))  # all features may be constant
     if not isinstance(model.regularization, str):
         share = np.full(len(unit), float(model.regularization))
     elif model.regularization == "oas":
@@ -309,7 +310,7 @@ def class_covariances(
     share = share[:, None, None]
     # The mean variance in each class, to which the identity matrix is scaled.
     level = np.trace(unit, axis1=1, axis2=2)[:, None, None] / d
-    shrunken = (1 - share) * unit + share * level * np.diag(varies)
+    shrunken = (1 - share) * unit + share * level * np.diag(total > 0)
     return np.asarray(shrunken * scale[:, :, None] * scale[:, None, :])
 
 
@@ -382,5 +383,6 @@ def fourth_moments(
     """
     deviation = (values - mean[group]) / scale[group]
     fourth = np.einsum("ij,ij->i", deviation, deviation) ** 2
-    fourth = fourth * weights if len(weights) else fourth
+    if len(weights):
+        fourth *= weights
     return np.bincount(group, fourth, len(mean)).astype(np.float64)

@@ -97,6 +97,18 @@ def test_named_shrinkage_is_in_units_of_the_standard_deviations(shrinkage):
         np.testing.assert_allclose(block.covariance[g], expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("shrinkage", ["ledoit_wolf", "oas"])
+@pytest.mark.parametrize("covariance", ["shared", "class"])
+def test_named_shrinkage_has_no_units_where_a_class_has_a_constant(shrinkage, covariance):
+    table, _, code = frame()
+    table["u"] = np.where(code == 1, 4.0, table["u"])
+    choice = {"regularization": shrinkage, "covariance": covariance}
+    before = estimated(table, **choice)._blocks[1]
+    unit = np.array([1000.0 if child.name == "u" else 1.0 for child in before.children])
+    after = estimated({**table, "u": 1000 * table["u"]}, **choice)._blocks[1]
+    np.testing.assert_allclose(after.covariance, before.covariance * np.outer(unit, unit))
+
+
 @pytest.mark.parametrize("shrinkage", [0, 0.3, 1.0])
 def test_a_number_draws_towards_the_mean_variance(shrinkage):
     table, values, code = frame()
