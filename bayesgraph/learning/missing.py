@@ -133,9 +133,8 @@ def complete_normal(
     comoments[:, varies[:, None], varies] = comoment * scale[:, None] * scale
     filled = np.repeat(overall.mean, len(values), axis=0)
     filled[:, varies] = centre + scale * problem.filled
-    completed = np.where(np.isnan(values), filled, values)
     statistics = FamilyStatistics(problem.total, means, comoments)
-    return Completed(statistics, completed, codes, weights, n_iter)
+    return Completed(statistics, np.where(np.isnan(values), filled, values), codes, weights, n_iter)
 
 
 class _Problem:
