@@ -425,7 +425,7 @@ def _as_table(batch: Any, source: str) -> Any:
     if isinstance(batch, arrow().RecordBatch):
         return arrow().Table.from_batches([batch])
     try:
-        return nw.from_native(batch, eager_only=True).to_arrow()
+        return nw.maybe_reset_index(nw.from_native(batch, eager_only=True)).to_arrow()
     except TypeError as error:
         raise DataTypeError(
             f"{source} is expected to be batches of rows: record batches or tables of pyarrow, or "
@@ -908,7 +908,8 @@ def open_dataset(
         others that pyarrow knows, and end with its options, as in
         ``s3://bucket/*.parquet?region=eu-west-1``; there a ``?`` is no part of a glob. A lazy frame
         is one of polars, Dask or Spark, or a relation of DuckDB; a function without parameters
-        returns batches of rows, the same ones whenever it is called.
+        returns batches of rows, the same ones whenever it is called. The index of a frame of pandas
+        is no column.
     columns : sequence of str, optional
         Columns to use; by default all, which all files then need to have.
     where : pyarrow.dataset.Expression, optional

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -491,6 +492,15 @@ def test_batches_of_numbers_are_no_truth_values():
 
     with pytest.raises(DataTypeError, match="'x' is int64, expected bool"):
         rows(bg.open_dataset(batches))
+
+
+def test_the_index_of_batches_is_no_column():
+    frame = pd.DataFrame({"x": [1, 2, 3, 4]}, index=["a", "b", "c", "d"])
+
+    def batches():
+        return [frame.iloc[[2, 0]], frame[3:].reset_index(drop=True)]
+
+    assert rows(bg.open_dataset(batches)) == {"x": [3, 1, 4]}
 
 
 @pytest.mark.parametrize("returned", [None, 3, [3]])
