@@ -309,7 +309,7 @@ def _check_layouts(
     a, b = one.layout, other.layout
     both = f"{names[0]} and {names[1]}"
     weights = [part.estimator.class_weight for part in (one, other)]
-    if repr(weights[0]) != repr(weights[1]):
+    if weights[0] != weights[1]:
         raise DataError(
             f"{both} weigh the classes differently, by class_weight={weights[0]!r} and "
             f"{weights[1]!r}. Collect both with the same."

@@ -295,6 +295,15 @@ def test_parts_that_do_not_agree(parts, error, said):
         NB.from_statistics(parts)
 
 
+def test_equal_weights_of_classes_may_be_written_in_another_way():
+    written = {"no": 2.0, "yes": 1}, {"yes": np.int8(1), "no": 2}
+    parts = [NB(class_weight=weights).collect(X, Y) for weights in written]
+    expected = NB(class_weight=written[0]).fit({n: v * 2 for n, v in X.items()}, Y * 2)
+    np.testing.assert_array_equal(
+        NB.from_statistics(parts).predict_proba(X), expected.predict_proba(X)
+    )
+
+
 def test_messages_call_parts_by_their_names():
     parts = iter([base(), NB().collect({"n": X["n"]}, Y)])
     with pytest.raises(DataError, match=r"south\.bayesgraph lacks 's'"):
