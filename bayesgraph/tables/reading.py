@@ -674,7 +674,8 @@ def _decoded(name: str, column: Any, kind: Any, budget: files.Budget) -> Any:
         lengths = compute.take(compute.binary_length(chunk.dictionary), chunk.indices)
         size = compute.sum(compute.cast(lengths, "int64")).as_py() or 0
         budget.take(size, f"the column {name!r}")
-    return column.cast(kind)
+    # Arrow has no cast of categories to views of text.
+    return column.cast(column.type.value_type).cast(kind)
 
 
 # ------------------------------------------------------------------------------------- writing

@@ -359,6 +359,7 @@ def test_parquet_keeps_the_types_of_columns(tmp_path):
         {
             "text": ["a", "b", None],
             "large": pa.array(["a", "b", None], pa.large_string()),
+            "view": pa.array(["a", "b", None], pa.string_view()),
             "category": pa.array(["z", "y", "z"]).dictionary_encode(),
             "bytes": [b"a", b"b", None],
             "decimal": pa.array([1, 2, None]).cast(pa.decimal128(38, 2)),
