@@ -217,9 +217,10 @@ class DiscriminantAnalysisClassifier(
                 np.matmul(differences, (rows[part] - centre).T, out=joint[1:, part])
             joint += (constants - constants[0])[:, None]
         # Where scores overflow, the posterior is 0 or 1. Rows that are scaled down have finite
-        # scores of the same signs, still far apart; centre and intercepts are negligible.
+        # scores of the same signs, still far apart, also for the slopes of the least `MAGNITUDES`;
+        # centre and intercepts are negligible.
         is_far = ~np.isfinite(joint).all(axis=0)
-        joint[1:, is_far] = differences @ (1e-20 * rows[is_far]).T
+        joint[1:, is_far] = differences @ (1e-150 * rows[is_far]).T
         return joint.T, 0
 
     # ------------------------------------------------------------------------ what was estimated

@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import (
 )
 
 import bayesgraph as bg
-from bayesgraph.core.errors import ExtrapolationWarning
+from bayesgraph.core.errors import ExtrapolationWarning, ImpossibleEvidenceWarning
 
 DATA = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
 data = pytest.mark.parametrize(("X", "y"), DATA.values(), ids=DATA)
@@ -222,6 +222,28 @@ def test_scores_beyond_floats_choose_the_class_of_smaller_numbers_in_the_same_di
         posterior, expected = clf.predict_proba(rows), clf.predict_proba(near)
     np.testing.assert_allclose(posterior, expected, atol=1e-12)
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-139, 1e-9, 1e139])
+def test_scores_beyond_floats_are_found_in_every_unit(unit):
+    X, y = DATA["iris"]
+    clf, other = linear().fit(X * unit, y), linear().fit(X, y)
+    largest = np.finfo(float).max
+    rows = np.array([[1, 1, 1, 1], [-1, -1, -1, -1], [1, -1, -1, -1]]) * largest
+    with pytest.warns(ExtrapolationWarning):
+        posterior, expected = clf.predict_proba(rows), other.predict_proba(rows / 1e300)
+    np.testing.assert_array_equal(posterior, expected)
+
+
+@pytest.mark.parametrize("make", [linear, quadratic])
+def test_numbers_whose_densities_are_beyond_floats_are_impossible(make):
+    X, y = DATA["iris"]
+    clf = make().fit(X, y)
+    largest = np.finfo(float).max
+    rows = np.vstack([X[:1], [largest, -largest, largest, np.nan], [-1e308, 0, 0, np.nan]])
+    with pytest.warns(ExtrapolationWarning), pytest.warns(ImpossibleEvidenceWarning, match="2 of"):
+        posterior = clf.predict_proba(rows)
+    np.testing.assert_allclose(posterior, [clf.predict_proba(X[:1])[0], *[[1 / 3] * 3] * 2])
 
 
 def test_features_are_answered_too():

@@ -249,6 +249,8 @@ class JointGaussianCPD(Plate):
         rows, start = rows_by_pattern(missing[partial])
         arrays = (out, values, partial[rows], start, self._means, self._scale, self._correlation)
         by_rows(row_kernels.add_marginal_gaussians, arrays, len(start) - 1, self._correlation.size)
+        # Where infinities of opposite signs came together; see `_squares`.
+        out[np.isnan(out)] = -np.inf
 
     def _add_complete(self, values: Floats, out: Floats) -> None:
         """Add the log densities of rows without missing values, block by block, to `out`."""
@@ -261,13 +263,16 @@ class JointGaussianCPD(Plate):
             block, logs = values[first : first + _BLOCK], out[:, first : first + _BLOCK]
             whitened = buffer[: len(block)]
             if expands:
-                # Each line adds a term of |y - m|^2, times -1/2.
                 centre, means, lengths = self._expansion
                 _whiten(block, centre, self._fortran_roots[0], whitened)
-                logs += means @ whitened.T
-                logs += (self._log_constant - 0.5 * lengths)[:, None]
-                logs -= 0.5 * _squares(whitened)
-                continue
+                squares = _squares(whitened)
+                # Beyond floats, terms of opposite signs would be infinite.
+                if np.isfinite(squares).all():
+                    # Each line adds a term of |y - m|^2, times -1/2.
+                    logs += means @ whitened.T
+                    logs += (self._log_constant - 0.5 * lengths)[:, None]
+                    logs -= 0.5 * squares
+                    continue
             for cell, mean in enumerate(self._means):
                 _whiten(block, mean, self._fortran_roots[0 if self.shared else cell], whitened)
                 logs[cell] += self._log_constant[cell] - 0.5 * _squares(whitened)
@@ -298,8 +303,10 @@ def _whiten(block: Floats, mean: Floats, root: Floats, buffer: Floats) -> None:
 
 
 def _squares(values: Floats) -> Floats:
-    """Return the squared length of each row."""
-    return np.asarray(np.einsum("ij,ij->i", values, values))
+    """Return the squared length of each row, infinite where it is beyond floats."""
+    squares = np.einsum("ij,ij->i", values, values)
+    # In whitening, infinities of opposite signs are NaN together.
+    return np.where(np.isnan(squares), np.inf, squares)
 
 
 def rows_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
