@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -328,11 +328,7 @@ class Columns:
             cells = frame.iloc[0].to_numpy()[None] if len(frame) == 1 else frame.to_numpy()
             return np.asarray(cells)
         # Of polars cell by cell, so that values keep their types.
-        objects = np.empty(frame.shape, dtype=object)
-        for i, row in enumerate(frame.rows()):
-            for j, value in enumerate(row):
-                objects[i, j] = value
-        return objects
+        return np.fromiter(chain.from_iterable(frame.rows()), object).reshape(frame.shape)
 
     def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
         """Return the columns if their types may differ; only their names if all are numbers."""
