@@ -195,11 +195,11 @@ def _discrete_columns(
     """Return the columns named in `chosen` that are text, categories or booleans by their type."""
     if not isinstance(columns, Mapping):
         return set()
-    wanted = {name for key in chosen for name in key}
     return {
         name
-        for name, column in columns.items()
-        if name in wanted and not is_matrix(column) and is_discrete(column, name)
+        for key in chosen
+        for name in key
+        if not is_matrix(columns[name]) and is_discrete(columns[name], name)
     }
 
 

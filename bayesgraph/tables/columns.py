@@ -213,7 +213,7 @@ def is_discrete(column: Column, name: Name) -> bool:
             return False
         if dtype in (nw.String, nw.Boolean, nw.Categorical, nw.Enum):
             return True
-        if dtype == nw.Object or dtype == nw.Unknown:
+        if dtype in (nw.Object, nw.Unknown):
             # Types of Arrow that narwhals does not know: decimals that are not of 128 bits, others.
             # Objects of pandas and polars have no type of Arrow; they are told by their values.
             kind = str(getattr(column.to_native(), "type", "null"))
@@ -365,7 +365,7 @@ def missing_cells(column: Column) -> NDArray[np.bool_]:
         missing = column.is_null()
         if column.dtype.is_float():
             missing = missing | column.is_nan().fill_null(True)
-        elif column.dtype == nw.Object or column.dtype == nw.Unknown:
+        elif column.dtype in (nw.Object, nw.Unknown):
             return missing_cells(column.to_numpy())
         return np.asarray(missing.to_numpy(), dtype=np.bool_)
     cells = np.ma.getmaskarray(column)
