@@ -623,9 +623,8 @@ def paired_tests(
 def _paired_test(result: Evaluation, base: Evaluation, measure: str) -> tuple[float, float, float]:
     """Return the mean difference, t and its two-sided p-value, which is not adjusted."""
     folds = base.fold_of_row
-    if not np.array_equal(result.fold_of_row, folds) or not np.array_equal(
-        result.y_true, base.y_true
-    ):
+    is_same_fold = np.array_equal(result.fold_of_row, folds)
+    if not (is_same_fold and np.array_equal(result.y_true, base.y_true)):
         raise DataError(
             f"{result.name!r} and {base.name!r} were evaluated on different rows or folds; "
             "evaluate them together."

@@ -308,11 +308,11 @@ def _check_layouts(
     """Raise a DataError if two parts have other columns, groups or families, or another class."""
     a, b = one.layout, other.layout
     both = f"{names[0]} and {names[1]}"
-    weights = [part.estimator.class_weight for part in (one, other)]
-    if weights[0] != weights[1]:
+    weights, other_weights = one.estimator.class_weight, other.estimator.class_weight
+    if weights != other_weights:
         raise DataError(
-            f"{both} weigh the classes differently, by class_weight={weights[0]!r} and "
-            f"{weights[1]!r}. Collect both with the same."
+            f"{both} weigh the classes differently, by class_weight={weights!r} and "
+            f"{other_weights!r}. Collect both with the same."
         )
     if one.target.name != other.target.name:
         raise DataError(
