@@ -961,7 +961,7 @@ def to_frame(
             f"frame={kind!r} needs the package {kind!r}, which is not installed. Install it with: "
             f"pip install {kind}"
         ) from error
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise errors.DataTypeError(
             f"A {kind} frame does not hold these names or states ({error}). Use "
             "frame='pandas' or frame='dict'."

@@ -369,6 +369,9 @@ def test_tables_that_there_are_not(net):
     odd = bg.BayesianNetwork([bg.TableCPD(bg.Discrete(1, ["a", 2]), [0.5, 0.5])])
     with pytest.raises(DataTypeError, match="polars frame does not hold"):
         odd.sample(9, random_state=0, frame="polars")
+    large = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [0, 2**70]), [0.5, 0.5])])
+    with pytest.raises(DataTypeError, match=r"pyarrow frame does not hold .*int too large"):
+        large.sample(9, random_state=0, frame="pyarrow")
 
 
 @pytest.mark.parametrize(
