@@ -145,7 +145,7 @@ def sniffed_delimiter(text: bytes, source: str, *, decimal: str | None) -> str:
             f"{source}: the fields may be separated by any of {quoted(consistent)}; say which "
             "with delimiter= (--delimiter)."
         )
-    return max(shares, key=lambda delimiter: shares[delimiter], default=",")
+    return max(shares, key=shares.__getitem__, default=",")
 
 
 def arrow(module: str = "") -> Any:
@@ -696,7 +696,9 @@ def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
         # What has no suffix is a folder of tables.
         is_table = written.name.lower().endswith(READ) or not written.suffix
         is_among = is_table and Path(pattern) in written.parents
-        if is_read or is_among or fnmatch(written, pattern):
+        # An asterisk is within one folder, but for two of them.
+        matches = fnmatch if "**" in pattern else Path.match
+        if is_read or is_among or matches(written, pattern):
             raise DataError(
                 f"'{output}' is read, or lies among what is read: '{source}'. Name another file."
             )

@@ -162,7 +162,12 @@ class TestWhatIsReadIsNotWritten:
 
     @pytest.mark.parametrize(
         ("data", "output"),
-        [("folder/in.csv", "folder/out.csv"), ("folder", "out.csv"), ("folder/in*.csv", "out/")],
+        [
+            ("folder/in.csv", "folder/out.csv"),
+            ("folder", "out.csv"),
+            ("folder/in*.csv", "out/"),
+            ("folder/*.csv", "folder/below/out.csv"),
+        ],
     )
     def test_beside_it_they_are(self, run, model, table, data, output):
         assert run("predict", model, data, "-o", output)[0] == 0
