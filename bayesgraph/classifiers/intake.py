@@ -694,7 +694,7 @@ def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
     # Questions name the items of a vector as they name variables.
     taken.update(item for v in features if isinstance(v, CountVector) for item in v.items)
     chosen: Name = "class" if name is None else name
-    if name is not None and name in taken:
+    if name in taken:
         warn(
             f"X has a column {name!r}, and so is y called: is the answer among the features? The "
             f"class is called '{name}_'.",
