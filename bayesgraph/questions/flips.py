@@ -280,10 +280,15 @@ def _number_choice(
         old_number = float((variable.edges[int(old.code) : int(old.code) + 2] / 2).sum())
     elif value is not None:
         old_number = float(value)
-    if old_number is not None:
-        low, high = min(low, old_number), max(high, old_number)
+    # The range with the old number in it; of a range that was given, the number may be outside.
+    least, most = (
+        (low, high) if old_number is None else (min(low, old_number), max(high, old_number))
+    )
     # Cost of each unit that the number moves: to move by the whole range costs `weight`.
-    scale = weight / (high - low) if high > low else 0.0
+    scale = weight / (most - least) if most > least else 0.0
+    is_given = variable.name in rules.ranges
+    if not is_given:
+        low, high = least, most
     whole = _is_whole(variable, value, cuts)
     if cuts is not None:
         # One in each interval but that of the old number.
@@ -303,7 +308,10 @@ def _number_choice(
         digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
         grid = np.unique(np.round(np.linspace(low, high, rules.n_values), digits))
         points = np.clip(grid, low, high).tolist()
-    if variable.name in rules.ranges:
+    if is_given and cuts is not None:
+        # Another number of an interval than the closest one may be in the range.
+        points = np.unique(np.clip(points, low, high)).tolist()
+    elif is_given:
         points = [point for point in points if low <= point <= high]
     options = []
     for point in points:
@@ -317,6 +325,8 @@ def _number_choice(
         options.append(Option(shown, code, cost))
     # All whole numbers of a short range are proposed, so that none lies between them.
     is_continuous = cuts is None and not (whole and math.floor(high) - math.ceil(low) < len(points))
+    # A number outside of the range is not moved back towards itself, which would leave the range.
+    is_continuous &= (low, high) == (least, most)
     choice = _by_cost(variable, old, options)
     return replace(choice, continuous=is_continuous, whole=whole, weight=weight, scale=scale)
 

@@ -512,6 +512,21 @@ def test_ranges_leave_out_intervals_beyond_them():
         net.ask.flip("c", {"age": 12.0}, ranges={"age": (18.0, 0.0)})
 
 
+def test_a_finding_outside_of_its_range_changes_to_numbers_in_it():
+    c, age, x = yes_no("c"), bg.Binned("age", [10.0, 20.0, 40.0]), bg.Continuous("x")
+    table = [[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
+    density = bg.GaussianCPD(x, [0.0, 2.0], [1.0, 2.0], [c])
+    net = bg.BayesianNetwork([bg.TableCPD(c, [0.5, 0.5]), bg.TableCPD(age, table, [c]), density])
+    for name, old, ends, new in [
+        ("age", 50.0, (12.0, 18.0), 18.0),
+        ("age", 12.0, (25.0, 30.0), 25.0),
+        ("x", 5.0, (-0.5, 0.5), 0.5),
+        ("x", 5, (-1.5, 0.5), 0),
+    ]:
+        (change,) = net.ask.flip("c", {name: old}, ranges={name: ends}).changes
+        assert change.new == new
+
+
 def test_what_cannot_be_asked():
     net = spam()
     with pytest.raises(EvidenceError, match="give likelihoods"):
