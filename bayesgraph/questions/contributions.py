@@ -273,8 +273,8 @@ class Contributions(DisplayedByName):
     @property
     def probability(self) -> float:
         """Probability of the positive class given the findings, if only compared classes exist."""
-        # The logistic function, as a tanh, which does not overflow.
-        return 0.5 * (1.0 + math.tanh(0.5 * self.total))
+        # The logistic function, which keeps the digits of small probabilities and does not overflow.
+        return float(np.exp(-np.logaddexp(0.0, -self.total)))
 
     def term(self, name: Name) -> Contribution:
         """Return the `Contribution` of one observed feature to the log odds.
@@ -367,7 +367,7 @@ class RowContributions(Displayed):
     def probability(self) -> Floats:
         """Probability of the positive class if only compared classes exist, shape (n_rows,)."""
         # The logistic function, as in `Contributions.probability`.
-        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * self.total)))
+        return np.exp(-np.logaddexp(0.0, -self.total))
 
     @property
     def mean_sizes(self) -> Floats:

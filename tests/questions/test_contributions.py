@@ -311,6 +311,17 @@ def certain():
     )
 
 
+def test_a_small_probability_keeps_its_digits():
+    y, u = bg.Discrete("y", ["no", "yes"]), bg.Discrete("u", [0, 1])
+    net = bg.BayesianNetwork(
+        [bg.TableCPD(y, [1.0 - 1e-20, 1e-20]), bg.TableCPD(u, [[0.7, 0.3], [0.9, 0.1]], [y])]
+    )
+    found = net.contributions("y", {"u": 1}, positive="yes")
+    rows = net.ask.contributions_rows({"u": [1, 0]}, "y", positive="yes")
+    assert found.probability == pytest.approx(1e-20 / 3.0, rel=1e-12, abs=0.0)
+    np.testing.assert_allclose(rows.probability, [1e-20 / 3.0, 9e-20 / 7.0], rtol=1e-12)
+
+
 def test_what_rules_a_class_out_is_infinite_and_the_sum_still_holds(certain):
     found = certain.contributions("y", {"u": 1, "w": 1}, positive="a", negative="b")
     assert found["u"] == -math.inf
