@@ -132,8 +132,8 @@ def log_normal_mass(low: Any, high: Any, mean: Floats, scale: Floats) -> Floats:
         away = half[..., None] * NODES
         share = np.exp(-away * (middle[..., None] + away / 2)) @ NODE_WEIGHTS
         narrow = np.log(half * share) - (middle**2 + LOG_2PI) / 2
-    # Integrated where the log density changes little, by about |middle| * half to both sides.
-    return np.asarray(np.where(half * (1.0 + np.abs(middle)) < 1.0, narrow, wide))
+        # Integrated where the log density changes little, by about |middle| * half to both sides.
+        return np.asarray(np.where(half * (1.0 + np.abs(middle)) < 1.0, narrow, wide))
 
 
 def polygamma(n: int, x: Any) -> Any:

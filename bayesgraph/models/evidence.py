@@ -615,11 +615,12 @@ def _gaussian_slopes(cpd: GaussianCPD, interval: Between, slopes: Floats) -> Gau
     sd = np.sqrt(cpd.variance)
     mean, variance = np.zeros(cpd.mean.shape), np.zeros(cpd.mean.shape)
     for bound, sign in ((interval.high, 1.0), (interval.low, -1.0)):
-        if math.isfinite(bound):
-            z = (bound - cpd.mean) / sd
-            density = sign * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-            mean -= density / sd
-            variance -= z * density / (2.0 * cpd.variance)
+        # Beyond 40 standard deviations, where an interval without an end ends too, this is 0.
+        with np.errstate(over="ignore"):
+            z = np.clip((bound - cpd.mean) / sd, -40.0, 40.0)
+        density = sign * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+        mean -= density / sd
+        variance -= z * density / (2.0 * cpd.variance)
     scales = sd, cpd.variance, cpd.coefficients
     return GaussianSlopes(
         slopes * mean, slopes * variance, np.zeros(cpd.coefficients.shape), scales, ()

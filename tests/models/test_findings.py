@@ -330,6 +330,18 @@ def test_narrow_intervals_have_density_times_width(name):
         assert found == pytest.approx(middle, rel=0, abs=1e-12)
 
 
+@pytest.mark.parametrize("end", [1e170, 1e308])
+def test_an_interval_with_a_huge_end_is_one_without_end(end):
+    kind = bg.Discrete("kind", ["a", "b"])
+    cpd = bg.GaussianCPD(X, [0.0, 2.0], [1e-10, 2.0], [kind])
+    net = bg.BayesianNetwork([bg.TableCPD(kind, [0.3, 0.7]), cpd])
+    huge, endless = {"x": bg.Between(-2e-5, end)}, {"x": bg.Between(-2e-5)}
+    assert net.query("kind", huge) == net.query("kind", endless)
+    found, expected = (net.ask.sensitivity("kind", None, each) for each in (huge, endless))
+    np.testing.assert_array_equal(found.gaussians["x"].mean, expected.gaussians["x"].mean)
+    np.testing.assert_array_equal(found.gaussians["x"].variance, expected.gaussians["x"].variance)
+
+
 def test_evidence_in_a_tail_has_a_posterior():
     kind = bg.Discrete("kind", ["a", "b"])
     net = bg.BayesianNetwork(
