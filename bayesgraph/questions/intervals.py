@@ -184,7 +184,7 @@ class CredibleMarginals(DisplayedByName):
         rows = []
         for name, each in itertools.islice(self.items(), _MAX_LINES):
             # The most probable state, or the mean of a number.
-            key = next(iter(each)) if "mean" in each else max(each, key=lambda k: each[k].estimate)
+            key = next(iter(each)) if each._is_number else max(each, key=lambda k: each[k].estimate)
             numbers = (rounded(x) for x in each[key][:3])
             rows.append((str(name), str(key), *numbers, _count(each.rows)))
         return DisplayTable(

@@ -413,6 +413,12 @@ def test_few_rows_are_warned_of():
     net.ask.credible_intervals("rain", min_rows=5)
 
 
+def test_a_state_called_mean_is_a_state_like_others():
+    columns = {"z": ["mean"] * 8 + ["first"] * 3, "y": range(11)}
+    found = bg.BayesianNetwork.fit([], columns).ask.credible_intervals(draws=20)
+    assert str(found).splitlines()[2].split()[:3] == ["z", "mean", "0.6923"]
+
+
 def test_answers_print():
     net = mixed()
     assert "90 % credible" in str(net.ask.credible_intervals("kind", draws=20))
