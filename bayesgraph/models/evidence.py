@@ -363,7 +363,10 @@ def as_mapping(evidence: Any) -> Mapping[Any, Any]:
     if isinstance(evidence, (dict, Mapping)):  # the class of most is looked at first
         return evidence
     if hasattr(evidence, "to_dict") and getattr(evidence, "ndim", 1) == 1:
-        return as_mapping(evidence.to_dict())
+        mapping = evidence.to_dict()
+        if len(mapping) < getattr(evidence, "size", 0):
+            raise EvidenceError(f"Evidence names a variable more than once; got {evidence!r:.80}.")
+        return as_mapping(mapping)
     raise EvidenceError(
         "Evidence is a mapping from variable name to value, such as {'rain': 'yes'}; got "
         f"{type(evidence).__name__}: {evidence!r:.80}. (For the rows of a table: query_rows.)"

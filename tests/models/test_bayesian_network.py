@@ -498,6 +498,8 @@ def test_targets_and_evidence_in_the_forms_people_have(net):
     assert net.query([net.variable("rain"), "wet"]) == joint
     row = pd.Series({"wet": True, "temp": np.nan})
     assert net.query("rain", row) == net.query("rain", {"wet": True})
+    with pytest.raises(EvidenceError, match="names a variable more than once"):
+        net.query("rain", pd.Series([True, False], index=["wet", "wet"]))
     odd = bg.BayesianNetwork([bg.TableCPD(bg.Discrete(("a", 1), ["x", "y"]), [0.3, 0.7])])
     assert odd.query(("a", 1))["y"] == pytest.approx(0.7)
     assert net.query("temp").std == pytest.approx(net.query("temp").variance ** 0.5)
