@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, rounded, scaled
 from bayesgraph.core.errors import quoted
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable, ancestral_set
@@ -113,7 +113,7 @@ class Sensitivity(Displayed):
         Each is a tuple (name, index in the table, derivative); the derivatives are with covariation
         if the model is a network.
         """
-        tables = self.covaried or self.derivatives
+        tables, k = self.covaried or self.derivatives, whole_number("k", "entries", k, 1)
         # The k largest of each table contain the k largest of all.
         entries = [
             (name, tuple(int(i) for i in np.unravel_index(at, table.shape)), float(table.flat[at]))
@@ -139,8 +139,13 @@ class Sensitivity(Displayed):
         # One entry, the largest, for each parent configuration: with two states the derivative of
         # the other differs only in sign.
         rows: dict[tuple[Any, tuple[int, ...]], tuple[str, float]] = {}
-        # More entries than lines, as several of them may be of one row.
-        for name, index, value in self.largest(4 * _MAXIMUM_LINES):
+        # All others are set to 0, however many states a child has.
+        tops = {
+            name: np.where(np.indices(t.shape)[-1] == np.abs(t).argmax(-1)[..., None], t, 0.0)
+            for name, t in self.covaried.items()
+        }
+        # More entries than lines, for the zeros of the model.
+        for name, index, value in replace(self, covaried=tops).largest(4 * _MAXIMUM_LINES):
             row = (name, index[:-1] if self.covaried else index)
             rows.setdefault(row, (self.entry(name, index), value))
         lines = list(rows.values())

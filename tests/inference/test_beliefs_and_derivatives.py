@@ -287,6 +287,22 @@ def test_derivatives_of_a_factor_graph_are_those_of_its_own_numbers():
     assert found.derivatives[0] == pytest.approx([-12 / 256, 4 / 256])
 
 
+def test_a_child_of_many_states_hides_no_other_line():
+    a, b, c = (bg.Discrete(name, range(n)) for name, n in (("a", 2), ("b", 300), ("c", 2)))
+    table = np.full((2, 300), 1 / 300)
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(a, [0.5, 0.5]),
+            bg.TableCPD(b, table, [a]),
+            bg.TableCPD(c, [[0.7, 0.3], [0.6, 0.4]], [a]),
+        ]
+    )
+    evidence = {"b": {state: 1.0 + state % 2 for state in range(300)}, "c": {0: 1.0, 1: 1.1}}
+    found = net.ask.sensitivity("a", 1, evidence)
+    lines = [line.split("=")[0] for line in str(found).splitlines()[1:]]
+    assert sorted(lines) == ["  P(a", "  P(b", "  P(b", "  P(c", "  P(c"]
+
+
 def test_the_largest_derivatives_come_first():
     network = pair([[0.9, 0.1], [0.2, 0.8]], [0.7, 0.3])
     found = network.ask.sensitivity("a", "yes", {"b": "yes"})
@@ -298,6 +314,8 @@ def test_the_largest_derivatives_come_first():
     for name, cell, value in largest:
         assert found.covaried[name][cell] == value
     assert "0.774194" in repr(found)
+    with pytest.raises(bg.errors.DataError, match="k is a number of entries, 1 or more; got -1"):
+        found.largest(-1)
 
 
 def test_questions_that_sensitivity_refuses():
