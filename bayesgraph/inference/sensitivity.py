@@ -55,10 +55,10 @@ class GaussianSlopes:
     def entries(self, name: Name, axes: Sequence[Discrete]) -> Iterator[tuple[str, float]]:
         """Yield the text of each parameter, and the derivative times its scale."""
         labels = [f"mean of {name}, per sd", f"variance of {name}, relative"]
-        arrays = [self.mean * self.scales[0], self.variance * self.scales[1]]
         labels += [f"slope of {name} on {parent}, relative" for parent in self.parents]
         # The last axis of the coefficients is that of the continuous parents.
-        arrays += list(np.moveaxis(self.coefficients * self.scales[2], -1, 0))
+        slopes = np.moveaxis(self.coefficients * self.scales[2], -1, 0)
+        arrays = [self.mean * self.scales[0], self.variance * self.scales[1], *slopes]
         for index in np.ndindex(self.mean.shape):
             states = zip(axes, index, strict=True)
             condition = ", ".join(f"{v.name}={v.states[code]}" for v, code in states)
@@ -138,24 +138,18 @@ class Sensitivity(Displayed):
     def _display(self) -> DisplayTable:
         # One entry, the largest, for each parent configuration: with two states the derivative of
         # the other differs only in sign.
-        rows: dict[tuple[Any, tuple[int, ...]], tuple[str, float]] = {}
-        # All others are set to 0, however many states a child has.
         tops = {
-            name: np.where(np.indices(t.shape)[-1] == np.abs(t).argmax(-1)[..., None], t, 0.0)
+            name: np.where(np.arange(t.shape[-1]) == np.abs(t).argmax(-1)[..., None], t, 0.0)
             for name, t in self.covaried.items()
         }
-        # More entries than lines, for the zeros of the model.
-        for name, index, value in replace(self, covaried=tops).largest(4 * _MAXIMUM_LINES):
-            row = (name, index[:-1] if self.covaried else index)
-            rows.setdefault(row, (self.entry(name, index), value))
-        lines = list(rows.values())
+        largest = replace(self, covaried=tops).largest(_MAXIMUM_LINES)
+        lines = [(self.entry(name, index), value) for name, index, value in largest if value]
         for name, slopes in self.gaussians.items():
             child = name if self.weights is None else name[1]
             entries = slopes.entries(child, self.axes[name])
             lines += [(text + self._place(name), value) for text, value in entries]
         if self.weights is not None:
-            values = self.weights.tolist()
-            lines += [(f"weight of network {i}", value) for i, value in enumerate(values)]
+            lines += [(f"weight of network {i}", w) for i, w in enumerate(self.weights.tolist())]
         shown = sorted(lines, key=lambda line: -abs(line[1]))[:_MAXIMUM_LINES]
         return DisplayTable(
             f"Sensitivity of P({self.target}={self.state} | evidence) = "
