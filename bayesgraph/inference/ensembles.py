@@ -336,8 +336,8 @@ class MixtureBest(_EnsembleWork):
             and (v not in model._unmarginalisable or leaves_of(model, [index], assigned.pattern))
         }
         merged = {**best, **values}
-        order = [v.name for v in model.variables if v.name in merged]
-        return Assignment({name: merged[name] for name in order}, best.log_probability)
+        ordered = {v.name: merged[v.name] for v in model.variables if v.name in merged}
+        return Assignment(ordered, best.log_probability)
 
 
 class MixtureDraw(_EnsembleWork):

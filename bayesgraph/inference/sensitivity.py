@@ -116,7 +116,7 @@ class Sensitivity(Displayed):
         tables, k = self.covaried or self.derivatives, whole_number("k", "entries", k, 1)
         # The k largest of each table contain the k largest of all.
         entries = [
-            (name, tuple(int(i) for i in np.unravel_index(at, table.shape)), float(table.flat[at]))
+            (name, tuple(map(int, np.unravel_index(at, table.shape))), float(table.flat[at]))
             for name, table in tables.items()
             for at in np.argsort(-np.abs(table), axis=None, kind="stable")[:k]
         ]

@@ -317,9 +317,9 @@ def read_targets(
     if len(set(numbers)) < len(numbers):
         raise EvidenceError(f"Each target is named once; got {quoted(names)}.")
     for number in numbers:
-        check_target(model, model.variables[number], vectors=vectors)
+        variable = model.variables[number]
+        check_target(model, variable, vectors=vectors)
         if number in observed:
-            variable = model.variables[number]
             why = ""  # it is observed although the evidence does not name it
             if isinstance(variable, MissingIndicator):
                 why = f" (Evidence on {variable.of!r} says that it is not missing.)"

@@ -223,7 +223,7 @@ def principal_axes(
     _, _, (mean,), covariance = _moments(source, None, names, evidence, sample_weight)
     deviations = np.sqrt(covariance.diagonal())
     if standardise and not deviations.all():
-        constant = [name for name, sd in zip(names, deviations.tolist(), strict=True) if not sd]
+        constant = [*compress(names, deviations == 0)]
         raise DataError(f"{quoted(constant)} do not vary: leave them out, or standardise=False.")
     unit = deviations if standardise else np.ones_like(deviations)
     variances, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
@@ -445,8 +445,7 @@ class Crosstab(Displayed):
 
         Their squares sum to the total inertia.
         """
-        residuals = self.frequencies - self.expected
-        return np.nan_to_num(_divided(residuals, np.sqrt(self.expected)))
+        return np.nan_to_num(_divided(self.frequencies - self.expected, np.sqrt(self.expected)))
 
     @property
     def adjusted(self) -> Floats:
@@ -643,8 +642,9 @@ class Points:
         try:
             place = states.index((type(state), state))
         except ValueError:
-            where = f"The points of {self.variable.name!r}"
-            raise unknown_variable(state, self.states, where=where) from None
+            raise unknown_variable(
+                state, self.states, where=f"The points of {self.variable.name!r}"
+            ) from None
         return np.asarray(self.coordinates[place])
 
 
@@ -763,8 +763,9 @@ def correspondence(
         raise DataError("Correspondence analysis takes two states or more of each variable.")
     analysis = _analysed([table.rows, table.columns], {(0, 1): table.frequencies}, "adjusted")
     # The masses of both variables together sum to one; in a simple analysis those of each do.
-    points = tuple(replace(one, masses=2.0 * one.masses) for one in analysis.points)
-    return replace(analysis, points=points)
+    return replace(
+        analysis, points=tuple(replace(one, masses=2.0 * one.masses) for one in analysis.points)
+    )
 
 
 def multiple_correspondence(

@@ -273,7 +273,7 @@ class Contributions(DisplayedByName):
     @property
     def probability(self) -> float:
         """Probability of the positive class given the findings, if only compared classes exist."""
-        # The logistic function, which keeps the digits of small probabilities and does not overflow.
+        # The logistic function, with all digits of small probabilities, which does not overflow.
         return float(np.exp(-np.logaddexp(0.0, -self.total)))
 
     def term(self, name: Name) -> Contribution:
@@ -620,8 +620,7 @@ class Walk:
             self.prior = model._log_posterior_rows(target, nothing)[0]
         else:
             # Factors over the target alone.
-            sources = [addend.source for addend in self.addends if not addend.variables]
-            logs = [self._by_class(source, nothing)[0] for source in sources]
+            logs = [self._by_class(a.source, nothing)[0] for a in self.addends if not a.variables]
             self.prior = np.sum([np.zeros(target.cardinality), *logs], axis=0)
         self.scores = np.tile(self.prior, (rows.n_rows, 1))
 

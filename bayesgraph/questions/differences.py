@@ -167,7 +167,7 @@ class _Pair:
         """The other network, with states in the order of the first one."""
         network = self.other
         for variable in self.before.variables:
-            other = network.variable(variable.name) if variable.name in network else variable
+            other = network._by_name.get(variable.name, variable)
             # Only plain discrete variables, whose states come in another order.
             if other == variable or not (type(other) is type(variable) is Discrete):
                 continue
@@ -339,7 +339,7 @@ def _largest(
     """
     with np.errstate(invalid="ignore"):
         shares = np.where(weights > 0, weights * parts, 0.0)
-    cell = tuple(int(i) for i in np.unravel_index(int(np.argmax(shares)), shares.shape))
+    cell = tuple(map(int, np.unravel_index(int(np.argmax(shares)), shares.shape)))
     return float(shares.sum()), cell, _states(scope, cell)
 
 

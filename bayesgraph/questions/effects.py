@@ -151,11 +151,10 @@ def effect(
     compared = _state_of(target, state)
     # Posteriors of the outcome with the treatment set to each value; numbers have a mean.
     answers = [model.query(target.name, given, do={cause.name: value}) for value in values]
-    mean, control_mean = (float(x.mean if compared is None else x[compared]) for x in answers)
+    first, second = (float(x.mean if compared is None else x[compared]) for x in answers)
     graphs = [network.graph for network in model.networks if cause.name in network.names]
     is_linked = any(target.name in nx.descendants(graph, cause.name) for graph in graphs)
-    numbers = (mean, control_mean)
-    return Effect(cause.name, target.name, *values, compared, *numbers, is_linked=is_linked)
+    return Effect(cause.name, target.name, *values, compared, first, second, is_linked=is_linked)
 
 
 def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]:
@@ -176,8 +175,8 @@ def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]
         return variable.states[code], variable.states[other]
     if isinstance(variable, CountVector):
         raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no treatment.")
-    numbers = [1.0 if treated is None else treated, 0.0 if control is None else control]
-    return variable.number(numbers[0]), variable.number(numbers[1])
+    high, low = 1.0 if treated is None else treated, 0.0 if control is None else control
+    return variable.number(high), variable.number(low)
 
 
 def _state_of(variable: Variable, state: State | None) -> State | None:

@@ -281,9 +281,7 @@ def _number_choice(
     elif value is not None:
         old_number = float(value)
     # The range with the old number in it; of a range that was given, the number may be outside.
-    least, most = (
-        (low, high) if old_number is None else (min(low, old_number), max(high, old_number))
-    )
+    least, *_, most = sorted([low, high] if old_number is None else [low, high, old_number])
     # Cost of each unit that the number moves: to move by the whole range costs `weight`.
     scale = weight / (most - least) if most > least else 0.0
     is_given = variable.name in rules.ranges
@@ -300,8 +298,7 @@ def _number_choice(
     elif whole:
         # Whole numbers from low to high, those of a count from 0.
         first = math.ceil(max(low, 0.0) if isinstance(variable, Count) else low)
-        grid = np.linspace(first, math.floor(high), rules.n_values)
-        points = np.unique(grid.round()).tolist()
+        points = np.unique(np.linspace(first, math.floor(high), rules.n_values).round()).tolist()
     else:
         # Values from low to high, rounded to two digits of the step between them.
         step = (high - low) / (rules.n_values - 1)
@@ -607,7 +604,7 @@ class Goal:
         """
         score, others = scores[..., [self.state]], np.delete(scores, self.state, axis=-1)
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(np.isneginf(score), -np.inf, score - others))
+            return np.where(np.isneginf(score), -np.inf, score - others)
 
     def excess(self, margins: Floats) -> Floats:
         """Return log odds less those that are needed, shape (n_rows,); positive ones are flips."""

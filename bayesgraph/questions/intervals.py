@@ -120,9 +120,9 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         shape = [v.cardinality for v in axes]
         self._estimate = Posterior(tuple(axes), estimate.reshape(shape), math.nan)
         tail = (1.0 - coverage) / 2.0
-        low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
+        ends = np.quantile(draws, [tail, 1.0 - tail], axis=0)
         # A last axis for the fields of `Interval`, in their order.
-        numbers = np.column_stack([estimate, low, high, draws.std(axis=0)])
+        numbers = np.column_stack([estimate, *ends, draws.std(axis=0)])
         self._numbers = numbers.reshape(*shape, -1)
         mean, variances = draws.mean(axis=0), draws.var(axis=0)
         # The variance of one row is n (or n + 1, for states) times that of an estimate from n rows,
@@ -153,7 +153,7 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
 
     def _display(self) -> DisplayTable:
         text = rounded if self._is_number else "{:.4f}".format
-        shown = list(itertools.islice(self.items(), _MAX_LINES))
+        shown = itertools.islice(self.items(), _MAX_LINES)
         rows = [(str(key), *map(text, interval[:3])) for key, interval in shown]
         notes = [more(len(self), len(rows), "states"), f"as from {_count(self.rows)} rows"]
         name = f"{'p' if self._is_number else 'P'}({', '.join(map(str, self.names))})"
@@ -185,8 +185,7 @@ class CredibleMarginals(DisplayedByName):
         for name, each in itertools.islice(self.items(), _MAX_LINES):
             # The most probable state, or the mean of a number.
             key = next(iter(each)) if each._is_number else max(each, key=lambda k: each[k].estimate)
-            numbers = (rounded(x) for x in each[key][:3])
-            rows.append((str(name), str(key), *numbers, _count(each.rows)))
+            rows.append((str(name), str(key), *map(rounded, each[key][:3]), _count(each.rows)))
         return DisplayTable(
             f"{100 * self.coverage:g} % credible intervals of the most probable states",
             rows,
@@ -377,9 +376,8 @@ def check_parameters(model: Model) -> None:
                 "BayesianNetwork.fit and classifiers that count give one.",
             )
         # The strength is the weight of rows and pseudo-counts behind each distribution.
-        if not (posterior.strength > 0).all():
-            where = np.argwhere(~(posterior.strength > 0))[0]
-            pairs = zip(cpd.discrete_parents, where.tolist(), strict=True)
+        if len(empty := np.argwhere(~(posterior.strength > 0))):
+            pairs = zip(cpd.discrete_parents, empty[0].tolist(), strict=True)
             states = ", ".join(f"{v.name}={v.states[code]}" for v, code in pairs)
             raise _refused(
                 model,
@@ -434,8 +432,7 @@ def drawn_answers(
         numbers = [[] if answer is None else _numbers(answer, names) for answer in answers]
         # An answer of None, whose list is empty, has NaN in the shapes of another one's numbers.
         nothing = [np.full_like(x, np.nan) for x in max(numbers, key=len)]
-        columns = zip(*(one or nothing for one in numbers), strict=True)
-        parts.append([np.array(column) for column in columns])
+        parts.append([*map(np.array, zip(*(one or nothing for one in numbers), strict=True))])
     # A block under all of whose draws the evidence is impossible is an empty list. If all are, each
     # group has an array without rows.
     possible = list(filter(None, parts)) or [[np.empty((0, 1))] * len(groups)]

@@ -351,7 +351,6 @@ def _partial(joint: Floats) -> tuple[Floats, Floats]:
     # more, that of all states.
     inside, outside = joint, np.zeros_like(joint)
     for axis in range(joint.ndim):
-        total_inside = inside.sum(axis=axis, keepdims=True)
         total_outside = outside.sum(axis=axis, keepdims=True)
         # For each entry the sum of those before and after it along the axis: all others, without
         # subtraction.
@@ -360,7 +359,7 @@ def _partial(joint: Floats) -> tuple[Floats, Floats]:
         before = np.cumsum(np.concatenate([zero, entries[:-1]]), axis=0)
         after = np.cumsum(np.concatenate([zero, entries[:0:-1]]), axis=0)[::-1]
         others = np.moveaxis(before + after, 0, axis)
-        inside = np.concatenate([inside, total_inside], axis=axis)
+        inside = np.concatenate([inside, inside.sum(axis=axis, keepdims=True)], axis=axis)
         # What disagrees differs in this axis, or differed in one before it.
         outside = np.concatenate([others + total_outside, total_outside], axis=axis)
     return inside, outside

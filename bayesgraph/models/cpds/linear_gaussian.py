@@ -323,9 +323,8 @@ class Integrated:
         factors = [_with_row(whole, row, self._columns) for row, whole in rows.items()]
         plan = make_plan(map(potential_scope, factors), [*rows, *keep])
         self.is_small = plan.largest_table <= _MAX_ENTRIES
-        left: list[Potential] = []
-        if self.is_small:  # otherwise the CPDs are used as they are
-            left = remaining(factors, plan, {})
+        # Otherwise the CPDs are used as they are.
+        left = remaining(factors, plan, {}) if self.is_small else []
         self._pieces = [self._piece(p, rows) for p in left if isinstance(p, GaussianFactor)]
 
     def _piece(self, factor: GaussianFactor, rows: dict[Continuous, GaussianFactor]) -> _Piece:

@@ -118,7 +118,7 @@ class HistogramCPD(NumbersPlate):
         lead = (Ellipsis, *[None] * points.ndim)
         left, right = self.values[..., 0][lead], self.values[..., -1][lead]
         result = np.where(points < self.edges[0], left * beyond, within)
-        return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
+        return np.where(points > self.edges[-1], 1.0 - right * beyond, result)
 
     def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
         """Return probabilities of at most, or more than, x in configurations; see `DensityCPD`."""
