@@ -33,7 +33,7 @@ LINES = "lines of code"
 # No number of the package is above its limit.
 LIMITS = {
     "lines of code": 58_213,
-    "nodes of syntax trees": 674_781,
+    "nodes of syntax trees": 674_756,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_805,

@@ -386,9 +386,10 @@ def changed_settings(function: Callable[..., Any], settings: Mapping[str, Any]) 
     parameters = _signature(function).parameters
     defaults = {name: parameters[name].default for name in settings if name in parameters}
     return {
-        name: text
+        name: as_text(value)
         for name, value in sorted(settings.items())
-        if (text := as_text(value)) != as_text(defaults.get(name))
+        # Most settings have their defaults, which their texts tell in more time.
+        if repr(value) != repr(default := defaults.get(name)) and as_text(value) != as_text(default)
     }
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, counted, dense_row, log_of, whole_number
@@ -274,7 +275,7 @@ class Contributions(DisplayedByName):
     def probability(self) -> float:
         """Probability of the positive class given the findings, if only compared classes exist."""
         # The logistic function, with all digits of small probabilities, which does not overflow.
-        return float(np.exp(-np.logaddexp(0.0, -self.total)))
+        return float(expit(self.total))
 
     def term(self, name: Name) -> Contribution:
         """Return the `Contribution` of one observed feature to the log odds.
@@ -367,7 +368,7 @@ class RowContributions(Displayed):
     def probability(self) -> Floats:
         """Probability of the positive class if only compared classes exist, shape (n_rows,)."""
         # The logistic function, as in `Contributions.probability`.
-        return np.exp(-np.logaddexp(0.0, -self.total))
+        return np.asarray(expit(self.total))
 
     @property
     def mean_sizes(self) -> Floats:

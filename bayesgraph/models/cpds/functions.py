@@ -445,8 +445,8 @@ class LogisticCPD(AdditiveCPD):
         """Return the terms of a parent, shape (its states, states of the child)."""
         what = f"{self.title}: the weights"
         if self.variable.cardinality == 2 and np.asarray(weights, dtype=object).ndim < 2:
-            numbers = of_states(weights, parent, what)
-            weights = np.stack([np.zeros_like(numbers), numbers], axis=-1)
+            # The first state of the child has zeros.
+            weights = np.stack([np.zeros(parent.cardinality), of_states(weights, parent, what)]).T
         shape = parent.cardinality, self.variable.cardinality
         return checked_numbers(weights, shape, what=f"{what} of {parent.name!r}")
 
