@@ -234,7 +234,8 @@ def test_what_is_stored_has_the_same_bits(interpreted, tmp_path, case, kind):
     data = cases.make_data(kind)
     fitted = cases.fit(case, data)
     probabilities = fitted.predict_proba(data.pandas())
-    assert interpreted.spent > 0
+    # Streams have only kernels that are always compiled.
+    assert interpreted.spent > 0 or case.name.startswith("streaming")
     interpreted.interprets = lambda kernel, work=0: False
     other = cases.fit(case, data)
     np.testing.assert_allclose(
