@@ -383,8 +383,7 @@ def changed_settings(function: Callable[..., Any], settings: Mapping[str, Any]) 
     settings : mapping from str to object
         Parameters that the signature lacks count as changed unless they are None.
     """
-    parameters = _signature(function).parameters
-    defaults = {name: parameters[name].default for name in settings if name in parameters}
+    defaults = {p.name: p.default for p in _signature(function).parameters.values()}
     return {
         name: as_text(value)
         for name, value in sorted(settings.items())

@@ -151,10 +151,10 @@ def effect(
     compared = _state_of(target, state)
     # Posteriors of the outcome with the treatment set to each value; numbers have a mean.
     answers = [model.query(target.name, given, do={cause.name: value}) for value in values]
-    means = [float(x.mean if compared is None else x[compared]) for x in answers]
+    mean, baseline = (float(x.mean if compared is None else x[compared]) for x in answers)
     graphs = [network.graph for network in model.networks if cause.name in network.names]
     is_linked = any(target.name in nx.descendants(graph, cause.name) for graph in graphs)
-    return Effect(cause.name, target.name, *values, compared, *means, is_linked=is_linked)
+    return Effect(cause.name, target.name, *values, compared, mean, baseline, is_linked=is_linked)
 
 
 def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]:
