@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_212,
-    "nodes of syntax trees": 674_750,
+    "lines of code": 58_211,
+    "nodes of syntax trees": 674_745,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_805,

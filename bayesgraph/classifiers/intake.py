@@ -233,8 +233,7 @@ def joined_classes(sources: Mapping[str, Any]) -> NDArray[Any]:
             f"The classes are of different types, {' and '.join(different)}: {'; '.join(listed)}. "
             "Convert them to one type."
         )
-    parts = [np.asarray(part) for part in sources.values()]
-    return np.unique(np.concatenate(parts))
+    return np.unique(np.concatenate([*sources.values()]))
 
 
 def _kinds(labels: Any) -> set[str]:
@@ -694,7 +693,7 @@ def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
     # Questions name the items of a vector as they name variables.
     taken.update(item for v in features if isinstance(v, CountVector) for item in v.items)
     chosen: Name = "class" if name is None else name
-    if name in taken:
+    if name is not None and name in taken:
         warn(
             f"X has a column {name!r}, and so is y called: is the answer among the features? The "
             f"class is called '{name}_'.",
